@@ -16,18 +16,24 @@ CALLED = "called_at"
 QUERY = """
     WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
                          sum({weight})::BIGINT AS weight
-                  FROM pairs WHERE point = ? AND {role}_source IS NOT NULL GROUP BY ALL)
+                  FROM pairs {among} WHERE point = $1 AND {role}_source IS NOT NULL GROUP BY ALL)
     SELECT *, weight / greatest(sum(weight) OVER (PARTITION BY {by}), 1) AS share FROM sums WHERE weight > 0
     QUALIFY row_number() OVER (PARTITION BY {by} ORDER BY weight DESC, source, function) <= {most}
     ORDER BY weight DESC, source, function"""
+KEYS = {"names": ("name", "kind"), "lines": ("line", "use")}
+HOTTEST = "JOIN (SELECT {by} FROM {table} WHERE point = $1 ORDER BY waiting DESC, {by} LIMIT {hottest}) USING ({by})"
 
 
-def places(database: Database, point: str, by: tuple[str, str]) -> dict[tuple[Any, Any], dict[str, list[Row]]]:
-    """By name and kind, or by line and use: of each role its source lines with `function`, `inlined` (innermost first) and their
-    share of the role's weight, the largest first."""
+def places(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], dict[str, list[Row]]]:
+    """By the key of `table`, `names` or `lines`: of each role its source lines with `function`, `inlined` (innermost first) and their share
+    of the role's weight, the largest first. `hottest`: only of so many rows of the table, those with the most waiting; a point can have
+    millions of lines."""
     found: dict[tuple[Any, Any], dict[str, list[Row]]] = {}
+    by = KEYS[table]
+    columns = ", ".join(by)
+    among = HOTTEST.format(by=columns, table=table, hottest=hottest) if hottest else ""
     for key, (role, weight) in ROLES.items():
-        for row in database.rows(QUERY.format(by=", ".join(by), role=role, weight=weight, most=MOST), point):
+        for row in database.rows(QUERY.format(by=columns, among=among, role=role, weight=weight, most=MOST), point):
             place = {"function": row["function"], "source": row["source"], "inlined": calls(row["inlined"]), "share": row["share"]}
             found.setdefault((row[by[0]], row[by[1]]), {role: [] for role in ROLES})[key].append(place)
     return found

@@ -47,7 +47,7 @@ def hot_names(p: Point) -> list[Row]:
     functions = {role: p.database.by_name(FUNCTIONS.format(function=function, weight=weight), p.name)
                  for role, function, weight in (("writers", "writer_function", "count"), ("waiters", "waiter_function", "waiting"))}
     pairs, sources = (p.database.by_name(query, p.name) for query in (PAIRS, SOURCES))
-    at, called = places(p.database, p.name, ("name", "kind")), called_at(p)
+    at, called = places(p.database, p.name, "names"), called_at(p)
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
         hottest.setdefault((line["name"], line["kind"]), []).append(line)

@@ -29,7 +29,6 @@ void Attribution::reset() {
         loads_->reset();
     for (AttributionPart &p : parts_)
         p.reset();
-    kept_ = {};
 }
 
 AttributionPart::Sums Attribution::sums() const {

@@ -102,7 +102,7 @@ class Attribution final : public x86::TransactionObserver {
     nlohmann::json totals() const;
     /// All lines, pairs and transfers.
     AttributionRows rows() const;
-    /// Keeps what rows() would give now, for kept_rows(): a copy of the counts, as the rows take longer. Drops what was kept before.
+    /// Remembers this moment for kept_rows(), which gives what rows() would give now, and forgets the one before.
     void keep();
     AttributionRows kept_rows() const;
     /// Consecutive transactions of lines that have many (attribution/episodes.hh), line by line: packed TransactionRecords.
@@ -118,14 +118,8 @@ class Attribution final : public x86::TransactionObserver {
     /// The settled counts of all parts.
     std::vector<const TransactionCounts *> counts() const;
 
-    struct Kept {
-        std::vector<TransactionCounts::Entry> counts;
-        std::vector<AttributionPart::LineUseInfo> infos;
-    };
-
     std::vector<unsigned> chip_of_core_;
     mutable std::array<AttributionPart, kParts> parts_; ///< mutable: reading settles their counts
-    std::array<Kept, kParts> kept_;
     std::unique_ptr<TransactionLog> log_;
     std::unique_ptr<PageWatch> pages_;
     std::unique_ptr<StackSamples> stacks_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "attribution/attribution_part.hh"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace moscope {
 
@@ -111,8 +113,11 @@ void AttributionPart::begin_line_use(const Page &page, Line &l, Addr dram) {
 }
 
 AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, Addr line) {
+    return info_of(use, line_at(line), page_uses_.size());
+}
+
+AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, const Line &l, std::size_t page_uses) const {
     const LineUse &c = line_uses_[use - 1];
-    const Line &l = line_at(line);
     const bool present = l.line_use == use;
     LineUseInfo a{c.va,
                   c.address_space,
@@ -125,18 +130,33 @@ AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, Addr li
     if (c.page_use) {
         const PageUse &u = page_uses_[c.page_use - 1];
         const bool cleared = present ? l.cleared : c.cleared;
-        a.page = cleared && u.next ? page_uses_[u.next - 1].snapshot : u.snapshot;
+        a.page = cleared && u.next && u.next <= page_uses ? page_uses_[u.next - 1].snapshot : u.snapshot;
         a.page_known = a.page.identified || (!cleared && (a.page.flags || a.page.type));
     }
     return a;
 }
 
-std::vector<AttributionPart::LineUseInfo> AttributionPart::all_infos() {
-    std::vector<LineUseInfo> all;
-    all.reserve(line_uses_.size());
-    for (std::uint32_t use = 1; use <= line_uses_.size(); ++use)
-        all.push_back(info_of(use, line_uses_[use - 1].line));
-    return all;
+void AttributionPart::keep() {
+    counts_.keep();
+    ++keeps_;
+    kept_page_uses_ = page_uses_.size();
+    before_.clear();
+    before_by_use_ = false;
+}
+
+void AttributionPart::put_aside_first(Line &l) {
+    l.changed_after = keeps_;
+    before_by_use_ = false;
+    if (l.line_use)
+        before_.push_back({l.line_use, info_of(l.line_use, l, kept_page_uses_)});
+}
+
+AttributionPart::LineUseInfo AttributionPart::kept_info_of(std::uint32_t use, Addr line) {
+    if (!std::exchange(before_by_use_, true))
+        std::ranges::sort(before_, {}, &Before::use);
+    const auto changed = std::ranges::lower_bound(before_, use, {}, &Before::use);
+    return changed != before_.end() && changed->use == use ? changed->info
+                                                           : info_of(use, line_at(line), kept_page_uses_);
 }
 
 void AttributionPart::note_access(Line &l, Addr va, Addr address_space, bool user) {
@@ -151,6 +171,7 @@ void AttributionPart::spun(const x86::Spin &s) {
     const Addr a = s.look.dram;
     const Page &page = page_of(a);
     Line &l = line_at(a);
+    put_aside(l);
     count(page, l, a);
     TransactionKey key{.waiter = s.look.pc,
                        .address_space = TransactionKey::space_of(s.look.pc, s.look.address_space),
@@ -178,6 +199,7 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
     Page &page = page_of(dram);
     Line &l = page.line[dram >> kLineBits & 63];
     const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
+    put_aside(l);
     if (pages_of_guest_ && __builtin_expect(!page.now.use || !snapshot.same_use(page.now.snapshot), 0))
         begin_page_use(page, snapshot);
     count(page, l, dram);
@@ -269,13 +291,15 @@ void AttributionPart::reset() {
         page.now.use = 0;
         Line &l = page.line[c.line >> kLineBits & 63];
         l.waiters = 0;
-        l.line_use = l.page_use = 0;
+        l.line_use = l.page_use = l.changed_after = 0;
         l.store = MissClass::cold;
         l.address_known = l.walk = l.fetch = l.cleared = false;
     }
     line_uses_.clear();
     page_uses_.clear();
     counts_.reset();
+    keeps_ = 0;
+    before_.clear();
     episodes_.reset();
     sums_ = {};
 }

@@ -104,8 +104,11 @@ class alignas(64) AttributionPart {
     const Episodes &episodes() const { return episodes_; }
     /// `use`: TransactionKey::use of the line's entries.
     LineUseInfo info_of(std::uint32_t use, Addr line);
-    /// Of all uses, in the order of their numbers, which begin with one.
-    std::vector<LineUseInfo> all_infos();
+    /// Remembers this moment, for kept_counts() and kept_info_of(): what changes later is put aside first.
+    void keep();
+    std::vector<TransactionCounts::Entry> kept_counts() const { return counts_.kept(); }
+    /// As info_of(), at that moment, of a use that there was then.
+    LineUseInfo kept_info_of(std::uint32_t use, Addr line);
 
   private:
     static constexpr std::uint8_t kNoWriter = 0xff, kDevice = 0xfe; ///< instead of a core number
@@ -119,9 +122,10 @@ class alignas(64) AttributionPart {
         std::unique_ptr<std::uint64_t[]>
             written; ///< by core that has held it: bytes that others wrote since; allocated on demand
         // Since the last reset():
-        std::uint64_t waiters = 0;  ///< cores that waited for it in its present use
-        std::uint32_t line_use = 0; ///< number of its present LineUse, from one
-        std::uint32_t page_use = 0; ///< the page's use that this is
+        std::uint64_t waiters = 0;       ///< cores that waited for it in its present use
+        std::uint32_t line_use = 0;      ///< number of its present LineUse, from one
+        std::uint32_t page_use = 0;      ///< the page's use that this is
+        std::uint32_t changed_after = 0; ///< the number of the last keep() before a transaction or spinning
         std::uint8_t writer = kNoWriter;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         // Of its present use:
@@ -185,6 +189,14 @@ class alignas(64) AttributionPart {
             begin_line_use(page, l, dram);
     }
     void begin_line_use(const Page &page, Line &l, Addr dram);
+    /// `page_uses`: how many of them count.
+    LineUseInfo info_of(std::uint32_t use, const Line &l, std::size_t page_uses) const;
+    /// Before the line, or its page, is changed.
+    void put_aside(Line &l) {
+        if (__builtin_expect(l.changed_after != keeps_, 0))
+            put_aside_first(l);
+    }
+    void put_aside_first(Line &l);
     /// Keeps the address by which the line was accessed.
     void note_access(Line &l, Addr va, Addr address_space, bool user);
     static TransactionRecord record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
@@ -206,6 +218,14 @@ class alignas(64) AttributionPart {
     std::array<Recent, 64> recent_;
     std::deque<LineUse> line_uses_;
     std::deque<PageUse> page_uses_;
+    std::uint32_t keeps_ = 0; ///< since the last reset()
+    std::size_t kept_page_uses_ = 0;
+    struct Before {
+        std::uint32_t use;
+        LineUseInfo info;
+    };
+    std::vector<Before> before_; ///< at the last keep(), of uses with transactions since then
+    bool before_by_use_ = false; ///< it is sorted
     Sums sums_;
     Episodes episodes_;
     TransactionLog *log_ = nullptr;

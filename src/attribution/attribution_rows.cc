@@ -23,10 +23,11 @@ template <class Row> void append(std::string &to, const Row &row) {
 std::uint64_t line_key(const Entry &e) { return std::uint64_t{e.key.line} << 32 | e.key.use; }
 auto pair_key(const Entry &e) { return std::tuple(e.key.writer, e.key.waiter, e.key.address_space, e.key.offset); }
 
-/// All entries by line and use.
-std::vector<const Entry *> by_line(const Pieces &counts) {
+/// All entries by line and use; `lines` becomes the number of these.
+std::vector<const Entry *> by_line(const Pieces &counts, std::size_t &lines) {
     struct Place {
-        std::uint64_t key; // beside the pointer, as reading it from the entries would miss the host's caches at every comparison
+        std::uint64_t
+            key; // beside the pointer, as reading it from the entries would miss the host's caches at every comparison
         const Entry *entry;
     };
     std::size_t size = 0;
@@ -40,8 +41,13 @@ std::vector<const Entry *> by_line(const Pieces &counts) {
     std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) { return a.key < b.key; });
     std::vector<const Entry *> all;
     all.reserve(size);
-    for (const Place &p : places)
+    std::uint64_t before = 0;
+    lines = 0;
+    for (const Place &p : places) {
+        lines += p.key != before || all.empty();
+        before = p.key;
         all.push_back(p.entry);
+    }
     return all;
 }
 
@@ -131,22 +137,17 @@ AttributionRows Attribution::rows() const {
 }
 
 void Attribution::keep() {
-    for (unsigned p = 0; p < kParts; ++p) {
-        const TransactionCounts &counts = parts_[p].counts();
-        Kept &kept = kept_[p];
-        kept.counts.clear();
-        kept.counts.reserve(counts.size());
-        counts.for_each_piece(
-            [&kept](std::span<const Entry> piece) { kept.counts.insert(kept.counts.end(), piece.begin(), piece.end()); });
-        kept.infos = parts_[p].all_infos();
-    }
+    for (AttributionPart &p : parts_)
+        p.keep();
 }
 
 AttributionRows Attribution::kept_rows() const {
+    std::array<std::vector<Entry>, kParts> kept;
     Pieces pieces;
-    for (const Kept &kept : kept_)
-        pieces.push_back(kept.counts);
-    return rows_of(pieces, [this](std::uint32_t use, Addr line) { return kept_[part_of(line)].infos[use - 1]; });
+    for (unsigned p = 0; p < kParts; ++p)
+        pieces.emplace_back(kept[p] = parts_[p].kept_counts());
+    return rows_of(pieces,
+                   [this](std::uint32_t use, Addr line) { return parts_[part_of(line)].kept_info_of(use, line); });
 }
 
 AttributionRows rows_of(const Pieces &counts,
@@ -154,7 +155,10 @@ AttributionRows rows_of(const Pieces &counts,
     static_assert(std::endian::native == std::endian::little);
     AttributionRows out;
     std::uint32_t n = 0;
-    std::vector<const Entry *> all = by_line(counts);
+    std::size_t lines;
+    std::vector<const Entry *> all = by_line(counts, lines);
+    out.lines.reserve(lines * sizeof(LineRow));
+    out.pairs.reserve(all.size() * sizeof(PairRow)); // those that are not used take no memory
     for_each_group(std::span(all), line_key, [&](std::span<const Entry *> of_line) {
         std::sort(of_line.begin(), of_line.end(),
                   [](const Entry *a, const Entry *b) { return pair_key(*a) < pair_key(*b); });

@@ -23,8 +23,13 @@ void TransactionCounts::settle(const Entry &what, std::uint32_t hash) {
     for (; cells_[at].number; at = (at + 1) & mask) {
         if (cells_[at].hash != hash)
             continue;
-        Entry &e = chunks_[(cells_[at].number - 1) / kChunk][(cells_[at].number - 1) % kChunk];
+        const std::uint32_t index = cells_[at].number - 1;
+        Entry &e = chunks_[index / kChunk][index % kChunk];
         if (e.key == what.key) {
+            if (__builtin_expect(e.changed_after != keeps_, 0)) {
+                before_.push_back({index, e.time, e.count});
+                e.changed_after = keeps_;
+            }
             e.time += what.time;
             e.count += what.count;
             return;
@@ -32,7 +37,9 @@ void TransactionCounts::settle(const Entry &what, std::uint32_t hash) {
     }
     if (size_ == chunks_.size() * kChunk)
         chunks_.push_back(std::make_unique_for_overwrite<Entry[]>(kChunk));
-    chunks_[size_ / kChunk][size_ % kChunk] = what;
+    Entry &added = chunks_[size_ / kChunk][size_ % kChunk];
+    added = what;
+    added.changed_after = keeps_;
     cells_[at] = {static_cast<std::uint32_t>(++size_), hash};
     if (2 * size_ > cells_.size())
         grow();
@@ -57,8 +64,27 @@ void TransactionCounts::grow() {
         }
 }
 
+void TransactionCounts::keep() {
+    settle();
+    ++keeps_;
+    kept_size_ = size_;
+    before_.clear();
+}
+
+std::vector<TransactionCounts::Entry> TransactionCounts::kept() const {
+    std::vector<Entry> then(kept_size_);
+    for (std::size_t i = 0; i < kept_size_; ++i)
+        then[i] = (*this)[i];
+    for (const Before &b : before_) {
+        then[b.index].time = b.time;
+        then[b.index].count = b.count;
+    }
+    return then;
+}
+
 void TransactionCounts::reset() {
-    next_ = size_ = 0;
+    next_ = size_ = kept_size_ = keeps_ = 0;
+    before_.clear();
     std::fill(cells_.begin(), cells_.end(), Cell{});
 }
 

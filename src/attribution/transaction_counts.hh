@@ -45,6 +45,7 @@ class TransactionCounts {
         Tick time = 0; ///< stall or spinning
         std::uint64_t count =
             0; ///< transactions or spin iterations; a wait for a transaction that was counted before adds time only
+        std::uint32_t changed_after = 0; ///< the number of the last keep() before its last change
     };
 
     TransactionCounts() : cells_(1 << 16) {}
@@ -73,6 +74,10 @@ class TransactionCounts {
             f(std::span<const Entry>(chunks_[first / kChunk].get(), std::min(kChunk, size_ - first)));
     }
     void reset();
+    /// Settles, and remembers this moment: from here on, an entry's numbers are put aside before they change.
+    void keep();
+    /// The entries of that moment. Empty without one.
+    std::vector<Entry> kept() const;
 
   private:
     static constexpr std::size_t kUnderWay = 16, kChunk = 1 << 14;
@@ -82,6 +87,12 @@ class TransactionCounts {
     };
 
     static std::uint32_t hash_of(const TransactionKey &k);
+    /// An entry's numbers at the last keep().
+    struct Before {
+        std::uint32_t index;
+        Tick time;
+        std::uint64_t count;
+    };
     void settle(const Entry &what, std::uint32_t hash);
     void fetch_entry(std::uint32_t hash) const {
         if (const Cell &c = cells_[hash & (cells_.size() - 1)]; c.number)
@@ -95,6 +106,9 @@ class TransactionCounts {
     std::size_t size_ = 0;
     std::vector<Cell> cells_; ///< open addressing; a power of two
     std::vector<std::unique_ptr<Entry[]>> chunks_;
+    std::uint32_t keeps_ = 0; ///< since the last reset()
+    std::size_t kept_size_ = 0;
+    std::vector<Before> before_; ///< of the entries that have changed since the last keep()
 };
 static_assert(sizeof(TransactionCounts::Entry) == 64);
 

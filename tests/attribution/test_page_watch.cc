@@ -2,6 +2,7 @@
 // What a page was when its line was missed: kept through whatever becomes of the page.
 #include <algorithm>
 #include <bit>
+#include <random>
 #include <tuple>
 #include <vector>
 
@@ -216,4 +217,35 @@ TEST_F(Uses, ASpinLoopsTimeIsOfTheUseThatItsTransactionsFound) {
     a.spun(s);
     EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}}));
     EXPECT_EQ(lines_of(a)[0].spin, 140);
+}
+
+TEST_F(Uses, ThatAreKeptStayWhateverFollows) {
+    const auto all = [](const AttributionRows &r) { return std::tuple(r.lines, r.pairs, r.transfers); };
+    std::mt19937 random(7);
+    const auto one_of = [&random](unsigned n) { return static_cast<unsigned>(random() % n); };
+    const auto happens = [&] {
+        const unsigned page = 3 + one_of(2), core = one_of(2);
+        const Addr at = page * kPage + one_of(3) * 64 + one_of(2) * 8;
+        switch (one_of(6)) {
+        case 0: g.describe(page, 1, 0); break; // newly allocated
+        case 1: g.describe(page, one_of(2) ? kSlab : 0, 0x5001 + one_of(2) * 0x1000); break;
+        case 2: clear(at); break;
+        case 3: walk(at); break;
+        case 4: a.spun({core, {at, 0x400000 + core, at, 0, false}, 5, 1}); break;
+        default: report(a, at, AccessKind::load, core, one_of(2) ? 0x7fff'0000'0000 + at : 0);
+        }
+    };
+    for (unsigned run = 0; run < 200; ++run) {
+        for (unsigned n = one_of(40); n-- > 0;)
+            happens();
+        for (unsigned kept = 0; kept < 3; ++kept) {
+            const auto then = all(a.rows());
+            a.keep();
+            for (unsigned n = one_of(20); n-- > 0;) {
+                happens();
+                ASSERT_EQ(all(a.kept_rows()), then) << "run " << run;
+            }
+        }
+        a.reset();
+    }
 }

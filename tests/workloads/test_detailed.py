@@ -40,7 +40,7 @@ def measured(booted: Callable[..., Any]) -> Callable[..., Measured]:
     return run
 
 
-def lines_of(packed: tuple[bytes, bytes, bytes]) -> list[dict[str, Any]]:
+def lines_of(packed: rows.PackedRows) -> list[dict[str, Any]]:
     """The engine's rows of lines, those with the most waiting first, each with its pairs and its number of transfers from chip to chip."""
     lines, pairs, transfers = rows.unpacked(packed)
     found: list[dict[str, Any]] = [

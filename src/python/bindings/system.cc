@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // moscope._engine.System: a full system (board/full_system.hh), JSON text in, steps of host time, bytes of the console.
 // The interpreter's lock is released while the machine runs.
+#include <cstdint>
+#include <utility>
+
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -109,8 +113,18 @@ void bind_running(nb::class_<FullSystem> &system) {
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
 }
 
-nb::tuple packed(const moscope::AttributionRows &rows) {
-    return nb::make_tuple(bytes_of(rows.lines), bytes_of(rows.pairs), bytes_of(rows.transfers));
+/// Gigabytes, if a workload touches much memory, so they are not copied.
+nb::object view_of(std::string &&s) {
+    auto *kept = new std::string(std::move(s));
+    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::string *>(p); });
+    const nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>> array(
+        reinterpret_cast<const std::uint8_t *>(kept->data()), {kept->size()}, owner);
+    return nb::steal(PyMemoryView_FromObject(nb::cast(array).ptr()));
+}
+
+nb::tuple packed(moscope::AttributionRows &&rows) {
+    return nb::make_tuple(view_of(std::move(rows.lines)), view_of(std::move(rows.pairs)),
+                          view_of(std::move(rows.transfers)));
 }
 
 void bind_results(nb::class_<FullSystem> &system) {
@@ -134,7 +148,7 @@ void bind_results(nb::class_<FullSystem> &system) {
             "attribution_rows", [](const FullSystem &s) { return packed(s.attribution_rows()); },
             "(lines, pairs, transfers): packed rows (attribution/attribution_rows.hh).")
         .def("keep_attribution", &FullSystem::keep_attribution,
-             "Keeps what attribution_rows would give now, for kept_attribution_rows. Takes less time than the rows.")
+             "Remembers this moment, of which kept_attribution_rows gives the rows.")
         .def("kept_attribution_rows", [](const FullSystem &s) { return packed(s.kept_attribution_rows()); })
         .def(
             "episodes", [](const FullSystem &s) { return bytes_of(s.episodes()); },

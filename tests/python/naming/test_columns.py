@@ -39,6 +39,9 @@ class Names:
         field = "count" if offset < 32 else "next"
         return Named("page table", "page table") if walk else Named(f"type.{field}", "slab", f"object {line}", field)
 
+    def whole_page(self, va: int, cr3: int) -> bool:
+        return False
+
     def allocates(self, pc: int) -> bool:
         return pc >> 8 == KERNEL + 0x900 >> 8
 
@@ -130,6 +133,40 @@ def test_user_instructions_have_lines_and_the_calls_inlined_there() -> None:
         (None, f"a.c:{USER + 1}", None)]
 
 
+class Paged(Names):
+    """Names by page; `whole`: the pages without a part that has its own are known."""
+
+    def __init__(self, whole: bool = False) -> None:
+        self._whole, self.asked = whole, 0
+
+    def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
+        self.asked += 1
+        if va >> 12 == 0x7:
+            return Named(f"variable at {va:#x}", "user symbol")
+        if va >> 12 == 0x8:
+            return Named(f"at {va:#x}", "page cache")
+        return Named(f"heap of {cr3} at {va >> 12:#x}, walk {walk}, of {page['part_of'] if page else None}", "heap")
+
+    def whole_page(self, va: int, cr3: int) -> bool:
+        return self._whole and va >> 12 != 0x7
+
+
+def test_lines_of_a_programs_page_are_named_once_where_no_part_of_it_has_a_name() -> None:
+    rows = []
+    for n in range(600):
+        page, within, use = n // 60 % 7 + 3, n % 60 // 3 * 64, n % 3
+        row = line(page * 0x5000 + within, 0, use=use, flags=PAGE_KNOWN if use else 0, space=7 + n // 420)
+        rows.append(row | {"va": page << 12 | (within if n % 59 else 0), "page_part_of": use // 2})
+    rows.append(rows[0] | {"flags": WALK})
+    one, each, whole = Paged(), Paged(), Paged(whole=True)
+    wanted = [one.line(row["line"], row["va"], row["offset"], row["address_space"], bool(row["flags"] & WALK),
+                       {"part_of": row["page_part_of"]} if row["flags"] & PAGE_KNOWN else None) for row in rows]
+    for names in (each, whole):
+        got = named(rows, names=names).lines.to_pylist()
+        assert [(row["name"], row["kind"]) for row in got] == [(found.name, found.kind) for found in wanted]
+    assert whole.asked < each.asked - 300
+
+
 def test_only_the_hottest_lines_have_objects() -> None:
     got = named([line(64 * n, n) for n in range(DETAILED + 2)]).lines["object"].to_pylist()
     assert got[:3] == [None, None, "object 128"] and got.count(None) == 2
@@ -154,14 +191,11 @@ def test_of_many_lines_each_has_its_own_name_and_all_that_a_name_knows_is_not_ke
     assert most <= 64  # the bytes of one line, for its fields
 
 
-def test_instructions_have_the_same_numbers_in_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_instruction_is_another_one_in_each_address_space_but_for_the_kernels() -> None:
     pcs, spaces = np.array([USER, KERNEL, USER, KERNEL, USER, 0], np.uint64), np.array([1, 2, 1, 3, 4, 5], np.uint64)
-    whole, which = columns.instructions(pcs, spaces)
-    monkeypatch.setattr(columns, "INSTRUCTIONS", 2)
-    parts, which_of_parts = columns.instructions(pcs, spaces)
-    wanted = [(USER, 1), (KERNEL, 0), (USER, 1), (KERNEL, 0), (USER, 4), (0, 5)]
-    assert [whole[n] for n in which] == [parts[n] for n in which_of_parts] == wanted
-    assert len(whole) == len(parts) == 4
+    distinct, which = columns.instructions(pcs, spaces)
+    assert [distinct[n] for n in which] == [(USER, 1), (KERNEL, 0), (USER, 1), (KERNEL, 0), (USER, 4), (0, 5)]
+    assert len(distinct) == 4
 
 
 def test_a_transfer_has_its_line_and_the_type_of_its_supplier() -> None:

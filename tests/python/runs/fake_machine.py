@@ -78,7 +78,7 @@ class FakeSystem:
         spun = self.cores * (quarter // 2)
         return json.dumps({"cores": [core] * self.cores, "machine": {}, "attribution": {"exposed": self.cores * half, "spin": spun}})
 
-    def attribution_rows(self) -> tuple[bytes, bytes, bytes]:
+    def attribution_rows(self) -> rows.PackedRows:
         window = self.tick - self.since
         stall, spun = self.cores * (window // 2), self.cores * (window // 4 // 2)
         line, pair = np.zeros(1, rows.LINES), np.zeros(1, rows.PAIRS)
@@ -95,7 +95,7 @@ class FakeSystem:
     def keep_attribution(self) -> None:
         self.kept = self.attribution_rows()
 
-    def kept_attribution_rows(self) -> tuple[bytes, bytes, bytes]:
+    def kept_attribution_rows(self) -> rows.PackedRows:
         return self.kept
 
     def record_epochs(self) -> None:
@@ -134,6 +134,9 @@ class FakeNames:
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: dict[str, int] | None = None, free: bool = False) -> Named:
         return Named(f"physical {line + 0x1000:#x}", "unknown")
+
+    def whole_page(self, va: int, cr3: int) -> bool:
+        return False
 
     def allocates(self, pc: int) -> bool:
         return False

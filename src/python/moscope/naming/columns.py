@@ -15,14 +15,16 @@ from pyarrow import compute
 
 from moscope.naming import layout
 from moscope.naming.dwarf.sources import Source
-from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, Rows, distinct, unpacked
+from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
 from moscope.schema.enumerations import SPIN
 
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
 # and names for the bytes that each waiter accessed.
 DETAILED = 500
-# A point of 48 cores can have millions of rows. What takes several times their memory is done in parts of so many.
-PART, INSTRUCTIONS = 1024, 1 << 18
+# Kinds of memory of a program of which a whole page has one name, where nothing in it has its own.
+OF_WHOLE_PAGES = ("anonymous memory", "heap", "stack")
+USER_TOP, PAGE_BYTES, LINE_BYTES = 1 << 47, 4096, 64
+PART = 1024  # rows that are Python's objects at a time: a point of 48 cores can have millions
 SECONDARY = CLASSES.index("secondary")
 
 
@@ -56,6 +58,8 @@ class Names(Protocol):
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
              free: bool = False) -> Named: ...
 
+    def whole_page(self, va: int, cr3: int) -> bool: ...
+
     def allocates(self, pc: int) -> bool: ...
 
     def code(self, pc: int, cr3: int = 0) -> str: ...
@@ -87,30 +91,36 @@ class Tables:
         return int(compute.sum(self.lines[column]).as_py() or 0)
 
 
-def tables(namer: Names, packed: tuple[bytes, bytes, bytes], suppliers: Sequence[str],
+def tables(namer: Names, packed: PackedRows, suppliers: Sequence[str],
            roles: Mapping[str, Role] | None = None) -> Tables:
     """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number; `roles`: of these types."""
     lines, pairs, transfers = unpacked(packed)
-    samples = Samples(namer, lines, pairs)
+    # Kernel code has no address space of its own. Where it waits for a user's write, that was most likely the line's.
+    spaces = np.where(pairs["address_space"] > 0, pairs["address_space"], lines["address_space"][pairs["line"]])
+    writers, waiters = Code(namer, pairs["writer"], spaces), Code(namer, pairs["waiter"], spaces)
+    samples = Samples(namer, lines, pairs, waiters.allocates())
     named = Kinds(samples)
-    return Tables(_lines(lines, named), _pairs(namer, lines, pairs, samples), _transfers(lines, transfers, suppliers, roles or {}),
-                  layout.fields(lines, samples, named.names, named.which))
+    return Tables(_lines(lines, named), _pairs(lines, pairs, samples, writers, waiters),
+                  _transfers(lines, transfers, suppliers, roles or {}), layout.fields(lines, samples, named.names, named.which))
 
 
 class Samples:
     """Names for lines, from the samples in their rows."""
 
-    def __init__(self, namer: Names, rows: Rows, pairs: Rows) -> None:
+    def __init__(self, namer: Names, rows: Rows, pairs: Rows, allocates: Rows) -> None:
+        """`allocates`: of each pair, whether the slab allocator waited."""
         self._namer = namer
         self._pairs = pairs
-        self._allocates = _allocates(namer, pairs)
-        self._free = _mostly(self._allocates, pairs, pairs["line"], rows["stall"] + rows["spin"])
+        self._allocates = allocates
+        waiting = rows["stall"] + rows["spin"]
+        self._free = _mostly(allocates, pairs, pairs["line"], waiting)
         self._rows = rows
         self._part: list[tuple[Any, ...]] = []
         self._part_number = -1
         self.count = len(rows)
-        order = np.lexsort((rows["use"], rows["line"], -(rows["stall"] + rows["spin"])))
-        self.detailed: list[int] = order[:DETAILED].tolist()
+        most = np.flatnonzero(waiting >= np.partition(waiting, -DETAILED)[-DETAILED]) if self.count > DETAILED else np.arange(self.count)
+        order = np.lexsort((rows["use"][most], rows["line"][most], -waiting[most]))
+        self.detailed: list[int] = most[order[:DETAILED]].tolist()
 
     def named(self, n: int, offset: int | None = None, free: bool | None = None) -> Named:
         """Of row `n`: the byte at `offset`, else the one with the most waiting. `free`: most of it was the slab allocator's."""
@@ -118,6 +128,34 @@ class Samples:
         known = dict(zip(PAGE, page, strict=True)) if flags & PAGE_KNOWN else None
         return self._namer.line(line, va, hottest if offset is None else offset, cr3, bool(flags & WALK), known,
                                 bool(self._free[n]) if free is None else free)
+
+    def pages(self) -> list[Rows]:
+        """The rows of each page of a program of which there are several lines: reached at addresses of one page in one address space, while
+        the page had the same description. By their first row."""
+        rows = self._rows
+        chosen = np.flatnonzero((rows["va"] > 0) & (rows["va"] < USER_TOP) & (rows["flags"] & WALK == 0)
+                                & (rows["va"] % PAGE_BYTES // LINE_BYTES == rows["line"] % PAGE_BYTES // LINE_BYTES))
+        of = rows[chosen]
+        key = [of["line"] // PAGE_BYTES, of["va"] // PAGE_BYTES, of["address_space"], of["flags"] & PAGE_KNOWN,
+               *(of[f"page_{part}"] for part in PAGE)]
+        mixed = np.zeros(len(of), np.uint64)
+        for column in key:
+            mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        order = np.argsort(mixed, kind="stable")
+        new = np.ones(len(of), bool)  # also between different keys with one number
+        new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in key], axis=0)
+        first = np.flatnonzero(new)
+        last = np.append(first[1:], len(of))
+        several = np.flatnonzero(last - first > 1)
+        several = several[np.argsort(order[first[several]])]
+        chosen = chosen[order]
+        return [chosen[a:b] for a, b in zip(first[several].tolist(), last[several].tolist(), strict=True)]
+
+    def whole_page(self, n: int) -> bool:
+        """Whether no part of the page of row `n` has a name of its own."""
+        _, va, _, cr3, *_ = self._row(n)
+        return self._namer.whole_page(va, cr3)
 
     def _row(self, n: int) -> tuple[Any, ...]:
         """As Python's objects."""
@@ -148,24 +186,44 @@ class Kinds:
     """The names of all lines. Only those of detailed lines are kept one by one."""
 
     def __init__(self, samples: Samples) -> None:
-        detailed = set(samples.detailed)
         numbers: dict[tuple[str, str], int] = {}
-        self.which = np.empty(samples.count, np.int32)  # of each row, the number of its name
+        self.which = np.full(samples.count, -1, np.int32)  # of each row, the number of its name
         self.objects: list[str | None] = [None] * samples.count
         self.fields: list[str | None] = [None] * samples.count
-        for n in range(samples.count):
+        for rows in samples.pages():
+            one = samples.named(int(rows[0]))
+            if one.kind in OF_WHOLE_PAGES and samples.whole_page(int(rows[0])):
+                self.which[rows] = numbers.setdefault((one.name, one.kind), len(numbers))
+        for n in np.flatnonzero(self.which < 0).tolist():
             one = samples.named(n)
             self.which[n] = numbers.setdefault((one.name, one.kind), len(numbers))
-            if n in detailed:
-                self.objects[n], self.fields[n] = one.object or None, one.field or None
+        for n in samples.detailed:
+            one = samples.named(n)
+            self.objects[n], self.fields[n] = one.object or None, one.field or None
         self.names = list(numbers)  # with kinds
 
 
-def _allocates(namer: Names, pairs: Rows) -> Rows:
-    """Of each pair, whether the slab allocator waited."""
-    waiters, which = np.unique(pairs["waiter"], return_inverse=True)
-    by: Rows = np.array([namer.allocates(pc) for pc in waiters.tolist()], bool)[which]
-    return by
+class Code:
+    """A column of instructions, in the address spaces of `spaces`. Each distinct one is named once."""
+
+    def __init__(self, namer: Names, pcs: Rows, spaces: Rows) -> None:
+        self._namer = namer
+        self._distinct, self._which = instructions(pcs, spaces)
+
+    def functions(self) -> pa.Array:
+        """Null for an instruction at 0."""
+        return numbered([self._namer.code(pc, cr3) if pc else None for pc, cr3 in self._distinct], self._which)
+
+    def sources(self) -> tuple[pa.Array, pa.Array]:
+        """File and line, and the calls of functions inlined there; null where they are not known or there are none."""
+        found = [self._namer.source(pc, cr3) if pc else None for pc, cr3 in self._distinct]
+        return (numbered([one.at if one else None for one in found], self._which),
+                numbered([one.calls or None if one else None for one in found], self._which))
+
+    def allocates(self) -> Rows:
+        """Whether they belong to the slab allocator."""
+        found: Rows = np.array([self._namer.allocates(pc) for pc, _ in self._distinct], bool)[self._which]
+        return found
 
 
 def _mostly(chosen: Rows, pairs: Rows, group: Rows, time: Rows) -> Rows:
@@ -181,7 +239,7 @@ def _lines(rows: Rows, named: Kinds) -> pa.Table:
     return pa.table({
         "line": rows["line"], "use": rows["use"], "name": numbered([name for name, _ in named.names], named.which),
         "kind": numbered([kind for _, kind in named.names], named.which),
-        "object": pa.array(named.objects, pa.string()), "field": pa.array(named.fields, pa.string()), "class": words(main_classes(rows)),
+        "object": pa.array(named.objects, pa.string()), "field": pa.array(named.fields, pa.string()), "class": main_classes(rows),
         "stall": rows["stall"], "spin": rows["spin"], "spin_iterations": rows["spin_iterations"], "transfers": rows["transfers"],
         "cores": np.bitwise_count(rows["waiters"]), "waiters": rows["waiters"],
         **{f"{c}_stall": np.ascontiguousarray(rows["class_stall"][:, k]) for k, c in enumerate(CLASSES)},
@@ -191,7 +249,7 @@ def _lines(rows: Rows, named: Kinds) -> pa.Table:
         **{f"page_{part}": pa.array(rows[f"page_{part}"], mask=unknown) for part in PAGE}})
 
 
-def main_classes(rows: Rows) -> list[str]:
+def main_classes(rows: Rows) -> pa.Array:
     """Of each line the class with the most stall, of several the one with the most misses; `spin` where more time went there.
     `secondary` only where there is no other: the class of the older miss says why the line was not there."""
     best = np.zeros(len(rows), np.int64)
@@ -203,19 +261,17 @@ def main_classes(rows: Rows) -> list[str]:
         better = (stall[:, k] > stall[at, best]) | (stall[:, k] == stall[at, best]) & (count[:, k] > count[at, best])
         best[better] = k
     spins = rows["spin"] > whole
-    return [SPIN if spin else CLASSES[k] for spin, k in zip(spins.tolist(), best.tolist(), strict=True)]
+    return numbered([*CLASSES, SPIN], np.where(spins, len(CLASSES), best))
 
 
-def _pairs(namer: Names, lines: Rows, rows: Rows, samples: Samples) -> pa.Table:
+def _pairs(lines: Rows, rows: Rows, samples: Samples, writers: Code, waiters: Code) -> pa.Table:
     of = rows["line"]
-    # Kernel code has no address space of its own. Where it waits for a user's write, that was most likely the line's.
-    spaces = np.where(rows["address_space"] > 0, rows["address_space"], lines["address_space"][of])
     return pa.table({
         "line": lines["line"][of], "use": lines["use"][of], "writer": pa.array(rows["writer"], mask=rows["writer"] == 0),
-        "writer_function": code_names(namer, rows["writer"], spaces), "waiter": rows["waiter"],
-        "waiter_function": code_names(namer, rows["waiter"], spaces), "address_space": rows["address_space"],
-        **{f"{role}_{what}": column for role in ("writer", "waiter")
-           for what, column in zip(("source", "inlined"), code_sources(namer, rows[role], spaces), strict=True)},
+        "writer_function": writers.functions(), "waiter": rows["waiter"],
+        "waiter_function": waiters.functions(), "address_space": rows["address_space"],
+        **{f"{role}_{what}": column for role, code in (("writer", writers), ("waiter", waiters))
+           for what, column in zip(("source", "inlined"), code.sources(), strict=True)},
         "kernel": rows["waiter"] >= KERNEL_HALF, "offset": rows["offset"], "accessed": pa.array(samples.accessed(), pa.string()),
         "stall": rows["stall"], "spin": rows["spin"], "count": rows["count"]})
 
@@ -232,36 +288,14 @@ def _transfers(lines: Rows, rows: Rows, suppliers: Sequence[str], roles: Mapping
                      "from_chip": rows["from"], "to_chip": rows["to"], "count": rows["count"], "stall": rows["stall"]})
 
 
-def words(values: Sequence[str]) -> pa.Array:
-    """Repeated words, each stored once."""
-    return pa.array(values, pa.string()).dictionary_encode()
-
-
 def instructions(pcs: Rows, spaces: Rows) -> tuple[list[tuple[int, int]], Rows]:
     """The distinct instructions with their address spaces, 0 for those of the kernel, and the number of each row's."""
-    numbers: dict[tuple[int, int], int] = {}
-    which = np.empty(len(pcs), np.int32)
-    for at in range(0, len(pcs), INSTRUCTIONS):
-        part = pcs[at:at + INSTRUCTIONS]
-        kept = np.where(part < KERNEL_HALF, spaces[at:at + INSTRUCTIONS], 0)
-        first, of = distinct([part, kept])
-        found = [numbers.setdefault(one, len(numbers)) for one in zip(part[first].tolist(), kept[first].tolist(), strict=True)]
-        which[at:at + INSTRUCTIONS] = np.array(found, np.int32)[of]
-    return list(numbers), which
-
-
-def code_names(namer: Names, pcs: Rows, spaces: Rows) -> pa.Array:
-    """The functions of instructions; null for an instruction at 0."""
-    first, which = instructions(pcs, spaces)
-    return numbered([namer.code(pc, cr3) if pc else None for pc, cr3 in first], which)
-
-
-def code_sources(namer: Names, pcs: Rows, spaces: Rows) -> tuple[pa.Array, pa.Array]:
-    """File and line of instructions, and the calls of functions inlined there; null where they are not known or there are none."""
-    first, which = instructions(pcs, spaces)
-    found = [namer.source(pc, cr3) if pc else None for pc, cr3 in first]
-    return (numbered([one.at if one else None for one in found], which),
-            numbered([one.calls or None if one else None for one in found], which))
+    code, space = (pa.array(column).dictionary_encode() for column in (pcs, np.where(pcs < KERNEL_HALF, spaces, 0)))
+    many = max(len(space.dictionary), 1)
+    both = pa.array(code.indices.to_numpy().astype(np.int64) * many + space.indices.to_numpy()).dictionary_encode()
+    of_code, of_space = np.divmod(both.dictionary.to_numpy(), many)
+    return (list(zip(code.dictionary.to_numpy()[of_code].tolist(), space.dictionary.to_numpy()[of_space].tolist(), strict=True)),
+            both.indices.to_numpy())
 
 
 def process_names(namer: Names, spaces: Rows) -> pa.Array:

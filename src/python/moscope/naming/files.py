@@ -12,6 +12,7 @@ DEEPEST = 40
 class Files:
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
+        self._known: dict[tuple[str, int], str] = {}
         self._describe: dict[str, Callable[[int], str]] = {
             "dentry": self.path, "inode": self.inode, "file": self.file, "task_struct": self._task, "mount": self._mount,
             "vm_area_struct": self._area, "mm_struct": self._mm, "super_block": self.super_block,
@@ -21,8 +22,18 @@ class Files:
             "address_space": lambda a: self.inode(guest.get(a, "address_space", "host")),
         }
 
+    def refresh(self) -> None:
+        """Forgets what may have changed while the machine ran."""
+        self._known.clear()
+
     def describe(self, structure: str, address: int) -> str:
         """What distinguishes an object from others of its type: a path, a process; empty if unknown."""
+        key = structure, address
+        if key not in self._known:
+            self._known[key] = self._read(structure, address)
+        return self._known[key]
+
+    def _read(self, structure: str, address: int) -> str:
         guest = self._guest
         try:
             if structure in self._describe:

@@ -56,8 +56,12 @@ class _Observation:
         self._lines: dict[int, list[Activation]] = {}
         self.outlined: list[Activation] | None = None  # bodies of parallel regions, once they are asked for
 
+    def has(self, va: int) -> bool:
+        """Whether frames lie in its page."""
+        return va // PAGE in self._pages
+
     def covering(self, va: int) -> list[Activation]:
-        if va // PAGE not in self._pages:
+        if not self.has(va):
             return []
         line = va // LINE * LINE
         if line not in self._lines:
@@ -118,6 +122,10 @@ class Frames:
         path, title = variable.field(va - variable.start)
         return Place(one.program.name, f"{OUTLINED.sub('', variable.function)}()::{variable.name}{path}", path.removeprefix("."), title,
                      variable.start, variable.end)
+
+    def none_in_page(self, page: int, cr3: int) -> bool:
+        """Whether at() finds nothing in the page at an address."""
+        return not any(observation.has(page) for observation in self._space(cr3 & TABLE_MASK))
 
     def _found(self, one: Activation, va: int) -> _Found:
         """Of the variables of a call, the first that covers a byte; parameters of what it has called may lie in its frame."""

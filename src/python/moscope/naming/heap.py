@@ -6,7 +6,7 @@ std::vector), come before it in the call chain. Without debug information it is 
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -70,6 +70,11 @@ class Heap:
         if va >= int(found["start"]) + int(found["size"]):
             return None
         return Piece(int(found["start"]), int(found["size"]), int(found["site"]), bool(found["freed"]))
+
+    def none_in(self, first: int, end: int, cr3: int) -> bool:
+        """Whether no piece lies in [first, end)."""
+        starts, _ = self._of.get(cr3 & TABLE_MASK, ([], None))
+        return self.at(first, cr3) is None and bisect_left(starts, first) == bisect_left(starts, end)
 
     def mapping(self, piece: Piece) -> bool:
         """Whether the program has asked for memory of its own or for a file's: the area says which."""

@@ -99,6 +99,7 @@ class Namer:
         """Forgets what may have changed while the machine ran. Call it when a window has ended, before its lines are named."""
         self._code.clear()
         self._whole.clear()
+        self._files.refresh()
         if not self._guest.locate():
             return
         self._mapped = Mapped(self._guest)
@@ -106,6 +107,7 @@ class Namer:
         self._pages = self._made(Pages, self._guest)
         self._known = self._made(Known, self._guest, self._files)
         self._tasks.refresh()
+        self._users.refresh()
         self._frames.parked(parked(self._guest, self._tasks.threads))
 
     def observe(self) -> None:
@@ -254,6 +256,16 @@ class Namer:
             whole = re.split(r"[.+]", named.name)[0]
             named = Named(f"{whole}.free pointer", named.kind, named.which, "free pointer", named.fields)
         return named
+
+    def whole_page(self, va: int, cr3: int) -> bool:
+        """Whether no part of a program's page has a name of its own, as variables, calls and allocations have. Then all of its lines have
+        the same name, if they are anonymous memory, a heap's or a stack's."""
+        page = va & -PAGE
+        try:
+            return (self._users.none_in_page(page, cr3) and self._frames.none_in_page(page, cr3)
+                    and (self._heap is None or self._heap.none_in(page, page + PAGE, cr3)))
+        except Unreadable:
+            return False
 
     def at(self, physical: int, va: int = 0, cr3: int = 0, then: Description | None = None) -> Named:
         """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`. `then`: what the kernel

@@ -17,9 +17,11 @@ PAGE = tuple(f.name.removeprefix("page_") for f in records.LINE.fields if f.name
 KERNEL_HALF = 1 << 63
 
 Rows = NDArray[Any]
+Buffer = bytes | memoryview
+PackedRows = tuple[Buffer, Buffer, Buffer]  # lines, pairs, transfers
 
 
-def unpacked(packed: tuple[bytes, bytes, bytes]) -> tuple[Rows, Rows, Rows]:
+def unpacked(packed: PackedRows) -> tuple[Rows, Rows, Rows]:
     """Lines, pairs and transfers."""
     lines, pairs, transfers = packed
     return np.frombuffer(lines, LINES), np.frombuffer(pairs, PAIRS), np.frombuffer(transfers, TRANSFERS)

@@ -80,6 +80,10 @@ class SymbolTable:
             return None
         return Place(Symbol(name, start, extent, kind), address - start)
 
+    def none_in(self, first: int, end: int) -> bool:
+        """Whether at() finds nothing in [first, end)."""
+        return self.at(first) is None and bisect_left(self._addresses, first) == bisect_left(self._addresses, end)
+
     def starting_in(self, first: int, end: int) -> list[Symbol]:
         """The symbols that begin in [first, end)."""
         i, j = bisect_left(self._addresses, first), bisect_left(self._addresses, end)

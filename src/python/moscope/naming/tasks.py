@@ -3,8 +3,10 @@
 of areas of 6.1 and later, the linked list of before).
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from moscope.naming.btf import Unreadable
 from moscope.naming.files import Files
@@ -14,6 +16,7 @@ THREAD_SIZE = 16 << 10
 TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address
 NODE_MASK = 0xFF  # a maple node's address has its type in bits 3 to 6
 MOST_NODES = 100_000
+START = attrgetter("start")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ class Tasks:
 
     def area(self, process: Process, address: int) -> Area | None:
         """The stretch of a process's address space that an address lies in."""
-        return next((a for a in self.areas(process) if a.start <= address < a.end), None)
+        areas = self.areas(process)
+        i = bisect_right(areas, address, key=START) - 1
+        return areas[i] if i >= 0 and address < areas[i].end else None
 
     def areas(self, process: Process) -> list[Area]:
         """A process's address space, lowest first; empty once the process is gone."""

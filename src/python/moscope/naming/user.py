@@ -154,8 +154,13 @@ class Users:
         self._programs: dict[str, Program] = {}
         self._found: dict[str, Program | None] = {}  # by file
         self._by_name: dict[str, list[str]] = {}
+        self._pages: dict[tuple[Process, int], tuple[Program | None, int]] = {}  # what _loaded() says, which is the same for a page
         for name in self._paths:
             self._by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
+
+    def refresh(self) -> None:
+        """After Tasks.refresh(): forgets what lay where in address spaces."""
+        self._pages.clear()
 
     def program(self, file: str) -> Program | None:
         """The host's copy of a guest's file: of those with this name, the one with the most last folders in common."""
@@ -179,6 +184,14 @@ class Users:
         program, link = self.linked(address, cr3)
         place = program.symbols.at(link) if program else None
         return (program, place) if program and place else None
+
+    def none_in_page(self, page: int, cr3: int) -> bool:
+        """Whether place() finds nothing in the page at an address."""
+        if self._tasks.process(cr3) is None:
+            return not any(p.fixed and any(s.address < page + PAGE and page < s.address + s.size for s in p.segments)
+                           for p in map(self.program, self._paths) if p)
+        program, link = self.linked(page, cr3)
+        return program is None or program.symbols.none_in(link, link + PAGE)
 
     def extent(self, address: int, cr3: int) -> tuple[int, int] | None:
         """[first, end) of the variable at an address in the address space of `cr3`, else of the area that it lies in."""
@@ -213,7 +226,10 @@ class Users:
         process = self._tasks.process(cr3)
         if process is None:
             return self._fixed(address), address
-        program, bias = self._loaded(process, address)
+        page = process, address // PAGE
+        if page not in self._pages:
+            self._pages[page] = self._loaded(process, address)
+        program, bias = self._pages[page]
         return program, address - bias
 
     def _fixed(self, address: int) -> Program | None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from moscope.boot import engine
 from moscope.config import Machine, elaborate
 from moscope.config.bindings import Roles, roles_of
+from moscope.naming.rows import PackedRows
 
 
 class System(engine.System, Protocol):
@@ -27,9 +28,9 @@ class System(engine.System, Protocol):
     def code_report(self) -> str: ...  # JSON: of each place its calls, and whether a core came there
     def stats_json(self) -> str: ...
     def network(self) -> dict[str, Any]: ...  # counts, depths: of a network card
-    def attribution_rows(self) -> tuple[bytes, bytes, bytes]: ...  # lines, pairs, transfers
-    def keep_attribution(self) -> None: ...  # what attribution_rows would give now, for kept_attribution_rows
-    def kept_attribution_rows(self) -> tuple[bytes, bytes, bytes]: ...
+    def attribution_rows(self) -> PackedRows: ...
+    def keep_attribution(self) -> None: ...  # the moment of which kept_attribution_rows gives the rows
+    def kept_attribution_rows(self) -> PackedRows: ...
     def record_epochs(self) -> None: ...
     def epoch_record(self) -> bytes: ...  # since record_epochs
     def episodes(self) -> bytes: ...  # transaction records of the lines with the most transactions

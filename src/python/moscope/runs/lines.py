@@ -62,14 +62,14 @@ class Hottest:
     def lines(self, memory_stall: int) -> list[dict[str, Any]]:
         """LINE of the contracts, those with the most waiting first."""
         found = self.database.rows(f"SELECT * FROM lines ORDER BY waiting DESC, line, use LIMIT {MOST}")
-        functions, places = self._functions(OF_LINES, ("line", "use")), self._places(("line", "use"))
+        functions, places = self._functions(OF_LINES, ("line", "use")), self._places("lines")
         return [{"name": one["name"], "address": f"{self._physical_of(one['line']):#x}", **self._shares(one, memory_stall),
                  "transfers": one["transfers"], "class": one["class"], **functions(one), **places(one)} for one in found]
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, over all lines."""
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
-        functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places(("name", "kind"))
+        functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places("names")
         called = self._called(places)
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
                  "class": one["class"], **functions(one), **called(one), **places(one)} for one in found]
@@ -81,11 +81,11 @@ class Hottest:
                 found.setdefault((role, row[key[0]], row[key[1]]), []).append(row["function"])
         return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
 
-    def _places(self, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def _places(self, table: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """The source lines of writers and waiters; nothing for code without debug information."""
-        from analysis.places import places
+        from analysis.places import KEYS, places
 
-        found = places(self.database, "", key)
+        found, key = places(self.database, "", table, MOST), KEYS[table]
         return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
 
     def _called(self, own: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -3,11 +3,13 @@
 detailed mode, then functional mode for the workload's own check of its results.
 """
 
+import gc
 import json
 import os
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from moscope.config.bindings import Roles
 from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns, image
+from moscope.naming.rows import PackedRows
 from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, stacks, transactions, windows
 from moscope.runs.card_load import CardLoad
 from moscope.runs.guest import Guest, Progress
@@ -29,7 +32,6 @@ from moscope.runs.own_program import WORK_BEGINS, status_of
 from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
-PackedRows = tuple[bytes, bytes, bytes]
 Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows]
 # The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
 # does not contain the marker itself.
@@ -85,28 +87,40 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
-    namer.refresh()
-    namer.allocated(system.allocations(), probes.names)
-    namer.sampled(system.stacks())
-    tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
-    del packed  # gigabytes, if a workload touches much memory
-    kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
-    if log:
-        transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
-    hottest = lines.Hottest(tables, system.physical_of)
-    notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
-    episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
-    hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
-    in_flight = loads.write(folder, system.loads(), namer)
-    namer.keep()
+    with no_garbage_collection():
+        namer.refresh()
+        namer.allocated(system.allocations(), probes.names)
+        namer.sampled(system.stacks())
+        tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
+        del packed  # gigabytes, if a workload touches much memory
+        kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
+        if log:
+            transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
+        hottest = lines.Hottest(tables, system.physical_of)
+        notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
+        episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
+        hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
+        in_flight = loads.write(folder, system.loads(), namer)
+        namer.keep()
     finish(guest, job.point)
-    point = document(job.point, measured, hottest, memory_stall(stats), chosen)
+    with no_garbage_collection():
+        point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
               **({"notes": notes} if notes else {}), **prefetched(stats), **in_flight,
               **({"calls": stats["calls"]} if "calls" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Names and tables are millions of objects without cycles, among which Python would look for cycles again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def prefetched(stats: dict[str, Any]) -> dict[str, Any]:

@@ -43,11 +43,11 @@ class Naming:
         return self._name.take(rows), self._kind.take(rows)
 
     def code(self, pcs: Any, spaces: Any) -> Any:
-        return columns.code_names(self._namer, pcs, spaces)
+        return columns.Code(self._namer, pcs, spaces).functions()
 
     def sources(self, pcs: Any, spaces: Any) -> tuple[Any, Any]:
         """File and line, and the calls of inlined functions."""
-        return columns.code_sources(self._namer, pcs, spaces)
+        return columns.Code(self._namer, pcs, spaces).sources()
 
     def processes(self, spaces: Any) -> Any:
         return columns.process_names(self._namer, spaces)
