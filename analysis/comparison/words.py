@@ -46,7 +46,7 @@ def headline(pair: Row) -> str:
     if pair["alike"]:
         return f"The two are alike. {text}, which is within the error of the difference (95 %)." if rate else f"The two are alike. {text}."
     if pair["alike"] is None:
-        return f"{text}. No error is known, as one window has none: expected two or more windows on both sides."
+        return f"{text}. Whether they differ is not known, as a figure of one of them has no known error: expected more windows."
     first = next((row for row in pair["lines"] if row["kind"] not in ("rest", "others")), None)
     if first is None:
         return f"{text}."

@@ -44,10 +44,10 @@ def draw(run: Run, wide: bool) -> Figure | None:
 
 def _bars(ax: Axes, points: list[Point]) -> None:
     for y, p in enumerate(points):
-        value, error = p.number("throughput_per_s") or 0.0, p.number("stderr_per_s") or 0.0
+        value, error = p.number("throughput_per_s") or 0.0, p.number("stderr_per_s")
         ax.barh(y, value, 0.7, xerr=error, capsize=3, color=style.color(ROLES[p.kernel.startswith("pk")]),
                 ecolor=style.color("ink"), edgecolor=style.color("page"), linewidth=0.5)
-        ax.annotate(f"{value:,.0f}", (value + error, y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
+        ax.annotate(f"{value:,.0f}", (value + (error or 0.0), y), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
     ax.set_yticks(range(len(points)), [p.kernel for p in points])
     ax.invert_yaxis()
     ax.margins(x=0.14)

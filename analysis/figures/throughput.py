@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Throughput against core count, per core and in total, with standard errors and the paper's results beside."""
 
+import math
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -40,10 +41,11 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
     for (kernel, points), (role, marker) in zip(mine.items(), style.SERIES * len(mine), strict=False):
         share = [1 / max(p.cores, 1) if per_core else 1.0 for p in points]
         values = [(p.number("throughput_per_s") or 0.0) * s for p, s in zip(points, share, strict=True)]
-        errors = [(p.number("stderr_per_s") or 0.0) * s for p, s in zip(points, share, strict=True)]
+        known = [p.number("stderr_per_s") for p in points]
+        errors = [math.nan if e is None else e * s for e, s in zip(known, share, strict=True)]
         handles[f"moscope: {kernel}"] = ax.errorbar([p.cores for p in points], values, yerr=errors, color=style.color(role),
                                                     marker=marker, capsize=4, elinewidth=1.4)
-        top = max([top, *(v + e for v, e in zip(values, errors, strict=True))])
+        top = max([top, *(v + (0.0 if math.isnan(e) else e) for v, e in zip(values, errors, strict=True))])
     for published, marker in zip(paper.THROUGHPUT.get(workload, ()) if of_paper else (), PAPER_MARKERS, strict=False):
         at = [n for n, _ in published.points]
         values = [v / n if per_core else v for n, v in published.points]

@@ -299,6 +299,7 @@ void AttributionPart::reset() {
     page_uses_.clear();
     counts_.reset();
     keeps_ = 0;
+    kept_page_uses_ = 0;
     before_.clear();
     episodes_.reset();
     sums_ = {};

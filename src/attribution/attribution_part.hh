@@ -125,7 +125,7 @@ class alignas(64) AttributionPart {
         std::uint64_t waiters = 0;       ///< cores that waited for it in its present use
         std::uint32_t line_use = 0;      ///< number of its present LineUse, from one
         std::uint32_t page_use = 0;      ///< the page's use that this is
-        std::uint32_t changed_after = 0; ///< the number of the last keep() before a transaction or spinning
+        std::uint32_t changed_after = 0; ///< the number of the last keep() before its last change
         std::uint8_t writer = kNoWriter;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         // Of its present use:

@@ -25,9 +25,8 @@ auto pair_key(const Entry &e) { return std::tuple(e.key.writer, e.key.waiter, e.
 
 /// All entries by line and use; `lines` becomes the number of these.
 std::vector<const Entry *> by_line(const Pieces &counts, std::size_t &lines) {
-    struct Place {
-        std::uint64_t
-            key; // beside the pointer, as reading it from the entries would miss the host's caches at every comparison
+    struct Place { // the key, too, as reading it from the entry would miss the host's caches at every comparison
+        std::uint64_t key;
         const Entry *entry;
     };
     std::size_t size = 0;

@@ -72,9 +72,10 @@ void TransactionCounts::keep() {
 }
 
 std::vector<TransactionCounts::Entry> TransactionCounts::kept() const {
-    std::vector<Entry> then(kept_size_);
+    std::vector<Entry> then;
+    then.reserve(kept_size_);
     for (std::size_t i = 0; i < kept_size_; ++i)
-        then[i] = (*this)[i];
+        then.push_back((*this)[i]);
     for (const Before &b : before_) {
         then[b.index].time = b.time;
         then[b.index].count = b.count;

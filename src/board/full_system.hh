@@ -54,7 +54,7 @@ class FullSystem {
     std::string stats_json();
     /// All lines, pairs and transfers, to the moment of the last stats_json.
     AttributionRows attribution_rows() const;
-    /// Attribution::keep() and kept_rows().
+    /// Remembers the moment of the last stats_json(), for kept_attribution_rows().
     void keep_attribution();
     AttributionRows kept_attribution_rows() const;
     /// From now on, records the processor time of each epoch of detailed mode. UserError unless each chip is a logical process.

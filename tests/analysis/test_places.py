@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The source line that a reader looks for, where an instruction was inlined from a library or a header."""
 
+import pyarrow as pa
 import pytest
 
-from analysis.places import callers
+from analysis.database import Database
+from analysis.described import MISS_CLASS
+from analysis.places import callers, places
 from moscope.naming.own_code import said
 
 RUST = "/rustc/59807616/library/core/src/sync/atomic.rs"
@@ -34,3 +37,19 @@ def test_callers_are_shown_unless_the_program_waits_itself() -> None:
     found = [{"source": "main.c:9"}]
     assert callers([], found) == callers([{"function": "dput"}], found) == found
     assert callers([{"function": "dput"}, {"function": "server:work"}], found) == []
+
+
+@pytest.mark.parametrize(("table", "hottest"), [("lines", [(640, 1), (576, 1)]), ("names", [("even", "slab"), ("odd", "slab")])])
+def test_places_of_the_hottest_are_those_that_they_have_among_all(table: str, hottest: list[tuple[object, object]]) -> None:
+    classes = {f"{c}_{what}": 0 for c in MISS_CLASS.names for what in ("stall", "count")}
+    lines = [{"line": 64 * n, "use": 1, "name": ("odd", "even", "rare")[2 if n < 3 else n % 2 == 0], "kind": "slab", "stall": 10 * n,
+              "spin": 0, "transfers": 1, "waiters": 1, **classes} for n in range(11)]
+    pairs = [{"line": 64 * n, "use": 1, "writer": 7, "writer_function": "f", "writer_source": f"w.c:{n % 3}", "writer_inlined": None,
+              "waiter": 9, "waiter_function": "g", "waiter_source": f"r.c:{k}", "waiter_inlined": "i called at r.c:1", "stall": n + k,
+              "spin": 0, "count": 1 + k, "offset": 0, "accessed": None} for n in range(11) for k in range(7)]
+    none = pa.table({name: pa.array([], pa.uint64()) for name in ("line", "use", "stall", "count")})
+    database = Database({"p": {"lines": pa.Table.from_pylist(lines), "pairs": pa.Table.from_pylist(pairs), "transfers": none}})
+    every, some = places(database, "p", table), places(database, "p", table, 2)
+    assert sorted(some) == sorted(hottest) and len(every) > 2
+    assert some == {key: every[key] for key in some}
+    assert [place["source"] for place in some[hottest[0]]["waited_at"]] == [f"r.c:{k}" for k in (6, 5, 4, 3, 2)]

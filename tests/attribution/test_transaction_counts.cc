@@ -68,6 +68,34 @@ TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
     }
 }
 
+TEST(TransactionCounts, AreKeptAsTheyWereWhileMoreCome) {
+    std::mt19937_64 random(3);
+    TransactionCounts counts;
+    const auto all = [](const std::vector<TransactionCounts::Entry> &entries) {
+        std::vector<std::tuple<Addr, std::uint32_t, Tick, std::uint64_t>> found;
+        for (const auto &e : entries)
+            found.emplace_back(e.key.waiter, e.key.line, e.time, e.count);
+        return found;
+    };
+    EXPECT_TRUE(counts.kept().empty());
+    for (unsigned run = 0; run < 2; ++run) {
+        for (const unsigned more : {20'000u, 60'000u, 0u, 3u}) { // beyond a chunk of entries, and the table grows
+            for (unsigned i = 0; i < more; ++i)
+                counts.add(some(random, 1'000'000), 1 + i, 1);
+            counts.settle();
+            std::vector<TransactionCounts::Entry> then;
+            counts.for_each_piece([&then](auto piece) { then.insert(then.end(), piece.begin(), piece.end()); });
+            ASSERT_EQ(then.size(), counts.size());
+            counts.keep();
+            for (unsigned i = 0; i < 30'000; ++i) // known keys among them
+                counts.add(i % 3 && !then.empty() ? then[random() % then.size()].key : some(random, 1'000'000), 5, 1);
+            ASSERT_EQ(all(counts.kept()), all(then)) << "also of what is not settled yet";
+        }
+        counts.reset();
+        EXPECT_TRUE(counts.kept().empty());
+    }
+}
+
 TEST(TransactionCounts, OfALineAddUp) {
     std::mt19937_64 random(1);
     TransactionCounts counts;

@@ -18,6 +18,7 @@ from table import GUEST
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.guest import kernel
+from moscope.naming.columns import OF_WHOLE_PAGES
 from moscope.naming.guest import Guest, Memory
 from moscope.naming.namer import Namer
 from moscope.naming.percpu import PerCpu
@@ -181,6 +182,19 @@ def test_a_programs_memory_is_named(booted: Booted, what: str) -> None:
     va, physical = booted.pages()[what]
     named = booted.namer.at(physical, va, booted.cr3("names"))
     assert EXPECTED[what](named.name, named.kind, named.object), named
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a process", "an unknown address space"])
+def test_lines_of_a_page_without_parts_that_have_names_have_one_name(booted: Booted, known: bool) -> None:
+    namer, cr3 = booted.namer, booted.cr3("names") if known else 0x7000
+    whole = set()
+    for what, (va, physical) in booted.pages().items():
+        named = [namer.at(physical & -PAGE | at, va & -PAGE | at, cr3) for at in range(0, PAGE, LINE)]
+        if namer.whole_page(va, cr3):
+            whole.add(what)
+            assert len({(one.name, one.kind) for one in named}) == 1 or named[0].kind not in OF_WHOLE_PAGES, what
+    assert whole >= {"heap", "anonymous", "shared"} and not whole & {"shared_counter", "table_of_zeros", "main"}
+    assert ("stack" in whole) is not known  # its frames have names
 
 
 def test_without_its_address_space_memory_is_still_told_by_its_page(booted: Booted) -> None:

@@ -23,8 +23,8 @@ POOL = " ".join(f'-c "{name} {value}"' for name, value in (
     ("MaxSpareThreads", "$((24 * %n))")))
 
 
-# All connections may wait for one socket: with a queue that is too short for them, the kernel drops requests, and the clients ask again
-# after a second. Per-core queues (fix 1) hold each core's part.
+# All connections may wait for one socket. If its queue is too short for them, the kernel drops requests, which come again 200 ms later
+# or more. With fix 1 the limit is that of each core's queue.
 QUEUE = 16384
 LONG_QUEUES = " && ".join(f"echo {QUEUE} >/proc/sys/net/{name}" for name in ("core/somaxconn", "ipv4/tcp_max_syn_backlog"))
 

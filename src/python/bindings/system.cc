@@ -2,6 +2,7 @@
 // moscope._engine.System: a full system (board/full_system.hh), JSON text in, steps of host time, bytes of the console.
 // The interpreter's lock is released while the machine runs.
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <nanobind/nanobind.h>
@@ -113,13 +114,18 @@ void bind_running(nb::class_<FullSystem> &system) {
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
 }
 
-/// Gigabytes, if a workload touches much memory, so they are not copied.
+/// Not copied, as they can be gigabytes.
 nb::object view_of(std::string &&s) {
-    auto *kept = new std::string(std::move(s));
-    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::string *>(p); });
-    const nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>> array(
-        reinterpret_cast<const std::uint8_t *>(kept->data()), {kept->size()}, owner);
-    return nb::steal(PyMemoryView_FromObject(nb::cast(array).ptr()));
+    auto kept = std::make_unique<std::string>(std::move(s));
+    const auto *bytes = reinterpret_cast<const std::uint8_t *>(kept->data());
+    const std::size_t size = kept->size();
+    const nb::capsule owner(kept.get(), [](void *p) noexcept { delete static_cast<std::string *>(p); });
+    kept.release();
+    const nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>> array(bytes, {size}, owner);
+    PyObject *const view = PyMemoryView_FromObject(nb::cast(array).ptr());
+    if (!view)
+        throw nb::python_error();
+    return nb::steal(view);
 }
 
 nb::tuple packed(moscope::AttributionRows &&rows) {

@@ -28,6 +28,12 @@ def test_an_address_belongs_to_the_allocation_that_covers_it() -> None:
     assert second and (second.start, second.freed) == (0x1100, True)
 
 
+def test_a_range_without_allocations_is_told() -> None:
+    found = heap([], {}, pieces=[(SPACE, 0x1000, 0x100, 0, 0), (SPACE, 0x1100, 0x10, 0, 1)])
+    assert found.none_in(0, 0x1000, SPACE) and found.none_in(0x1110, 0x2000, SPACE) and found.none_in(0, 0x2000, 0x9000)
+    assert not any(found.none_in(first, end, SPACE) for first, end in ((0, 0x1001), (0x10ff, 0x1100), (0x110f, 0x2000), (0, 0x2000)))
+
+
 def test_the_site_is_the_line_that_called_the_allocator() -> None:
     assert heap([1], {1: Source("src/stats.c:51")}).title(0)[0] == "calloc at stats.c:51"
 

@@ -120,3 +120,10 @@ def test_of_two_names_for_one_address_the_things_own_wins() -> None:
     table = SymbolTable([(16, 0, "D", "__start_rodata"), (16, 0, "D", "jiffies_64"), (16, 0, "D", "jiffies"), (32, 0, "D", "end")])
     assert str(table.at(20)) == "jiffies+0x4"
     assert table.address("jiffies_64") == 16
+
+
+def test_a_range_without_symbols_is_told() -> None:
+    table = SymbolTable([(16, 4, "D", "four"), (24, 0, "D", "up to the next"), (32, 8, "D", "last")])
+    for first in range(60):
+        for end in range(first + 1, 61):
+            assert table.none_in(first, end) == all(table.at(at) is None for at in range(first, end)), (first, end)

@@ -26,12 +26,8 @@ def holds(mean: Mean) -> bool:
 
 
 def covered(correlation: float, windows: int, repetitions: int = 400) -> float:
-    """Among the series whose error is known: nearly all."""
     numbers = random.Random(20)
-    found = [estimate(series(correlation, windows, numbers), [1.0] * windows) for _ in range(repetitions)]
-    known = [mean for mean in found if mean.half_width is not None]
-    assert len(known) >= 0.95 * repetitions
-    return sum(map(holds, known)) / len(known)
+    return sum(holds(estimate(series(correlation, windows, numbers), [1.0] * windows)) for _ in range(repetitions)) / repetitions
 
 
 @pytest.mark.parametrize(("correlation", "windows"), [
@@ -65,14 +61,6 @@ def test_a_ratio_weighs_windows_by_what_they_are_divided_by() -> None:
     mean = estimate([30.0, 10.0], [3.0, 1.0])
     assert (mean.value, mean.stderr) == (10, 0)
     assert estimate([1.0, 3.0], [1.0, 1.0]).stderr == pytest.approx(1.0)
-
-
-def test_windows_that_tell_less_than_an_independent_one_have_no_error() -> None:
-    build = [0.0, 0.0, 1.0, 4.0, 9.0, *[10.0] * 14, 9.0, 3.0, 1.0, 1.0, 1.0]  # that begins and ends with a serial stage
-    mean = estimate(build, [1.0] * len(build))
-    assert mean.value == pytest.approx(sum(build) / len(build))
-    assert mean.stderr is None and mean.half_width is None and not mean.enough(1.0)
-    assert estimate(build * 5, [1.0] * len(build) * 5).stderr is not None
 
 
 def test_one_window_has_no_error_and_is_never_enough() -> None:

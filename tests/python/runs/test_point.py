@@ -142,10 +142,19 @@ def test_windows_end_when_their_error_is_small_enough_or_at_the_limit(point: Poi
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
 
 
-@pytest.mark.parametrize(("least", "windows"), [(10 * MS, 10), (15 * MS, 15), (14 * MS + 1, 15)])
-def test_a_small_error_does_not_end_windows_that_cover_less_than_a_cycle_of_the_workload(point: Point, least: int, windows: int) -> None:
-    got = course(FakeSystem(), replace(point, window=MS, windows=20, until_error=0.0001, least=least))
+@pytest.mark.parametrize(("cycle", "windows"), [(5 * MS, 10), (6 * MS, 12), (6 * MS + 1, 13), (10 * MS, 20)])
+def test_windows_do_not_end_before_two_cycles_of_the_workload(point: Point, cycle: int, windows: int) -> None:
+    got = course(FakeSystem(), replace(point, window=MS, windows=20, until_error=0.0001, cycle=cycle))
     assert len(got["windows"]) == windows and got["until_error"]["met"]
+
+
+@pytest.mark.parametrize(("windows", "known"), [(3, False), (9, False), (10, True), (12, True)])
+def test_the_error_of_fewer_than_two_cycles_of_the_workload_is_not_known(point: Point, windows: int, known: bool) -> None:
+    got = course(FakeSystem(), replace(point, window=MS, windows=windows, until_error=0.5, cycle=5 * MS))
+    assert (got["stderr_per_s"] is not None) is known
+    assert {(one["stderr"] is not None, one["half_width"] is not None) for one in got["confidence"]["figures"].values()} == {(known, known)}
+    assert (got["until_error"]["reached"] is not None, got["until_error"]["met"]) == (known, known)
+    jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
 
 
 def test_without_a_wanted_error_every_window_is_measured_and_has_intervals(point: Point) -> None:

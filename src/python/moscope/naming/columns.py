@@ -135,18 +135,19 @@ class Samples:
         rows = self._rows
         chosen = np.flatnonzero((rows["va"] > 0) & (rows["va"] < USER_TOP) & (rows["flags"] & WALK == 0)
                                 & (rows["va"] % PAGE_BYTES // LINE_BYTES == rows["line"] % PAGE_BYTES // LINE_BYTES))
-        of = rows[chosen]
-        key = [of["line"] // PAGE_BYTES, of["va"] // PAGE_BYTES, of["address_space"], of["flags"] & PAGE_KNOWN,
-               *(of[f"page_{part}"] for part in PAGE)]
-        mixed = np.zeros(len(of), np.uint64)
+        key = [rows["line"][chosen] // PAGE_BYTES, rows["va"][chosen] // PAGE_BYTES, rows["address_space"][chosen],
+               rows["flags"][chosen] & PAGE_KNOWN, *(rows[f"page_{part}"][chosen] for part in PAGE)]
+        mixed = np.zeros(len(chosen), np.uint64)
         for column in key:
             mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(32)
         order = np.argsort(mixed, kind="stable")
-        new = np.ones(len(of), bool)  # also between different keys with one number
-        new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in key], axis=0)
+        new = np.zeros(len(chosen), bool)  # also between different keys with one number
+        new[:1] = True
+        for column in key:
+            new[1:] |= np.diff(column[order]) != 0
         first = np.flatnonzero(new)
-        last = np.append(first[1:], len(of))
+        last = np.append(first[1:], len(chosen))
         several = np.flatnonzero(last - first > 1)
         several = several[np.argsort(order[first[several]])]
         chosen = chosen[order]

@@ -8,8 +8,7 @@ enough). The correlation that is left between neighbours is estimated, corrected
 "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954), and widens the error as in a series of first order, by
 (1 + r) / (1 - r) (N. M. Steiger et al., "ASAP3", ACM TOMACS 15, 2005). The same is done for the windows themselves; the larger
 error counts. The interval is that of Student's distribution, with no more degrees of freedom than independent windows would
-have. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound. Windows that tell less
-than one independent window would, as those of one build of gmake, have no spread to estimate an error from: it is not known.
+have. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
 
 `enough` says when to stop. Rules that stop at the first small error tend to stop too early, so correlated windows have to be more.
 """
@@ -23,7 +22,6 @@ LEVEL = 0.95
 FEWEST_BATCHES, MOST_BATCHES = 10, 19
 FEWEST_TO_CORRECT = 8
 MOST_CORRELATION = 0.95
-FEWEST_INDEPENDENT = 1
 # Student's t for a two-sided interval of 95 %, by degrees of freedom.
 STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
            2.101, 2.093)
@@ -32,8 +30,7 @@ STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.
 @dataclass(frozen=True)
 class Mean:
     """A ratio of sums over windows with its error. `half_width`: of the interval that holds the long-run value with 95 %
-    confidence. Both are None for a single window, and for windows that tell less than an independent one. `correlation`: of
-    neighbouring windows, 0 if negative or unknown."""
+    confidence. Both are None for a single window. `correlation`: of neighbouring windows, 0 if negative or unknown."""
 
     value: float
     stderr: float | None
@@ -64,8 +61,6 @@ def estimate(amounts: Sequence[float], per: Sequence[float]) -> Mean:
     if windows < 2 or not whole:
         return Mean(value, None, None, windows, len(batches[0]))
     r = correlation(residuals(amounts, per, value))
-    if independent_windows(windows, r) < FEWEST_INDEPENDENT:
-        return Mean(value, None, None, windows, len(batches[0]), r)
     stderr = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
     degrees = min(len(batches[0]), max(2, int(independent_windows(windows, r)))) - 1
     return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)

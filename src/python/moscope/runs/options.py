@@ -63,7 +63,7 @@ class Point:
     steering: str | None = None  # of a network card
     image: str | None = None  # shell script that completes the root image
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
-    least: int | None = None  # with until_error: the windows cover at least this time, a cycle of the workload
+    cycle: int | None = None  # the period of the work, if it has one
     count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
 
     @property
@@ -150,7 +150,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
                                     default_time(work.warmup, n) if warmup is None else warmup, length,
                                     windows or windows_of(work, n, length), options.detail, memory, begin,
                                     ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
-                                    least(work, n, length, windows) if until_error else None, list(options.count) or None))
+                                    cycle_of(work, n, length, windows if until_error else None), list(options.count) or None))
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
@@ -213,8 +213,8 @@ def windows_of(work: "Workload", cores: int, window: int) -> int:
     return max(usual, math.ceil(default_time(work.cycle, cores) / window)) if work.cycle else usual
 
 
-def least(work: "Workload", cores: int, window: int, windows: int | None) -> int | None:
-    """The time that windows cover at least whatever their error is. UserError if their number does not allow it."""
+def cycle_of(work: "Workload", cores: int, window: int, windows: int | None) -> int | None:
+    """The period of the work. UserError if so many windows do not cover one."""
     if not work.cycle:
         return None
     cycle = default_time(work.cycle, cores)

@@ -115,12 +115,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Names and tables are millions of objects without cycles, among which Python would look for cycles again and again."""
+    """Names and tables are millions of objects, few of them in cycles, for which Python would look again and again."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()
 
 
 def prefetched(stats: dict[str, Any]) -> dict[str, Any]:
@@ -254,7 +256,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
         over_time.keep()
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
-        if not whole or n + 1 == point.windows or windows.enough(measured, point.until_error, point.least or 0):
+        if not whole or n + 1 == point.windows or windows.enough(measured, point.until_error, point.cycle):
             packed = system.attribution_rows()
             break
         system.keep_attribution()
@@ -296,10 +298,10 @@ def memory_stall(stats: dict[str, Any]) -> int:
 
 def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottest, stall: int, chosen: kernel.Kernel) -> dict[str, Any]:
     """POINT of the contracts, and additional data for reports."""
-    figures = windows.summary(measured)
+    figures = windows.summary(measured, point.cycle)
     names = hottest.names(stall)
     begin = begin_text(point.begin) if isinstance(point.begin, int) else point.begin or WORK_BEGINS
-    until = {"until_error": windows.until(measured, point.until_error, point.windows)} if point.until_error else {}
+    until = {"until_error": windows.until(measured, point.until_error, point.windows, point.cycle)} if point.until_error else {}
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures, **until,
             "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
             "top_names": names, "verified": bool(point.family), "begin": begin,

@@ -94,38 +94,45 @@ def standard_error(values: list[float]) -> float | None:
     return math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n)
 
 
-def throughput(windows: list[Moment]) -> confidence.Mean:
+def estimate(windows: list[Moment], cycle: int | None, amounts: list[float], per: list[float]) -> confidence.Mean:
+    """As confidence.estimate. Where the work repeats itself every `cycle`, the windows of fewer than two cycles differ because they are
+    different parts of the work, so their spread says nothing of the error."""
+    mean = confidence.estimate(amounts, per)
+    return replace(mean, stderr=None, half_width=None) if cycle and sum(w.tick for w in windows) < 2 * cycle else mean
+
+
+def throughput(windows: list[Moment], cycle: int | None = None) -> confidence.Mean:
     """Operations per second."""
-    return confidence.estimate([float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
+    return estimate(windows, cycle, [float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
 
 
-def enough(windows: list[Moment], relative: float | None, least: int = 0) -> bool:
-    """Whether the standard error of throughput is below a fraction of it, and the windows cover so much time; never without a fraction."""
-    return relative is not None and sum(w.tick for w in windows) >= least and throughput(windows).enough(relative)
+def enough(windows: list[Moment], relative: float | None, cycle: int | None = None) -> bool:
+    """Whether the standard error of throughput is below a fraction of it; never without a fraction."""
+    return relative is not None and throughput(windows, cycle).enough(relative)
 
 
-def until(windows: list[Moment], wanted: float, limit: int) -> dict[str, Any]:
+def until(windows: list[Moment], wanted: float, limit: int, cycle: int | None = None) -> dict[str, Any]:
     """What `--until-error` came to."""
-    mean = throughput(windows)
+    mean = throughput(windows, cycle)
     return {"wanted": wanted, "reached": mean.relative if mean.stderr is not None and mean.value else None, "met": mean.enough(wanted),
             "windows": len(windows), "limit": limit}
 
 
-def intervals(windows: list[Moment]) -> dict[str, Any]:
+def intervals(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
     """The errors of a point's figures: `confidence` of POINT. Times per operation are core time, busy and stalled."""
-    of_throughput = throughput(windows)
+    of_throughput = throughput(windows, cycle)
     found = {"throughput_per_s": of_throughput.document()}
     operations = [float(w.operations) for w in windows]
     if sum(operations):
         for key, who in (("user_us_per_op", ("user",)), ("system_us_per_op", ("kernel",)), ("us_per_op", ("user", "kernel"))):
             spent = [sum(t for (kind, w), t in one.spent.items() if w in who and kind != "idle") / FS_PER_US for one in windows]
-            found[key] = confidence.estimate(spent, operations).document()
+            found[key] = estimate(windows, cycle, spent, operations).document()
     return {"level": confidence.LEVEL, "windows": len(windows), "batches": of_throughput.batches, "correlation": of_throughput.correlation,
             "figures": found}
 
 
-def summary(windows: list[Moment]) -> dict[str, Any]:
-    """The figures of a point (POINT of the contracts) that windows determine."""
+def summary(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
+    """The figures of a point (POINT of the contracts) that windows determine. `cycle`: the period of the work, if it has one."""
     whole = windows[0]
     for w in windows[1:]:
         whole = Moment(whole.tick + w.tick, whole.operations + w.operations, whole.instructions + w.instructions,
@@ -135,9 +142,10 @@ def summary(windows: list[Moment]) -> dict[str, Any]:
     each = [figures(w) for w in windows]
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
-    total["stderr_per_s"] = (standard_error([w["throughput_per_s"] for w in each]) if len(windows) < confidence.FEWEST_TO_CORRECT
-                             else throughput(windows).stderr)
+    mean = throughput(windows, cycle)
+    few = len(windows) < confidence.FEWEST_TO_CORRECT and mean.stderr is not None
+    total["stderr_per_s"] = standard_error([w["throughput_per_s"] for w in each]) if few else mean.stderr
     total["host_s_per_ms"] = whole.host_s / (whole.tick / FS_PER_MS)
     total["windows"] = each
-    total["confidence"] = intervals(windows)
+    total["confidence"] = intervals(windows, cycle)
     return total

@@ -105,8 +105,8 @@ def kind_of(one: options.Point) -> str:
 
 def work_of(one: options.Point) -> float:
     """Milliseconds in detailed mode. Boots and names take as long as one more. A point that ends with a small error is taken to need
-    `USUAL_WINDOWS` at most, and those that cover `least`: it needs ten windows, and a few more where they depend on each other."""
-    usual = max(USUAL_WINDOWS, math.ceil((one.least or 0) / one.window))
+    `USUAL_WINDOWS` at most, and those of two cycles of its work: it needs ten windows, and a few more where they depend on each other."""
+    usual = max(USUAL_WINDOWS, math.ceil(2 * (one.cycle or 0) / one.window))
     count = min(one.windows, usual) if one.until_error else one.windows
     return 1.0 + (one.warmup + count * one.window) / windows.FS_PER_MS
 
