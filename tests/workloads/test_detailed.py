@@ -35,6 +35,8 @@ def measured(booted: Callable[..., Any]) -> Callable[..., Measured]:
         while not system.leave_detailed(200):
             pass
         guest.wait_for("moscope# ")
+        system.keep_attribution()
+        assert system.kept_attribution_rows() == system.attribution_rows()
         return {**stats["attribution"], "lines": lines_of(system.attribution_rows())}, workloads.Results.of(guest.console, w.family)
 
     return run
