@@ -89,7 +89,7 @@ TEST(TransactionCounts, AreKeptAsTheyWereWhileMoreCome) {
             counts.keep();
             for (unsigned i = 0; i < 30'000; ++i) // known keys among them
                 counts.add(i % 3 && !then.empty() ? then[random() % then.size()].key : some(random, 1'000'000), 5, 1);
-            ASSERT_EQ(all(counts.kept()), all(then)) << "also of what is not settled yet";
+            ASSERT_EQ(all(counts.kept()), all(then)) << "while counts are in the ring";
         }
         counts.reset();
         EXPECT_TRUE(counts.kept().empty());
