@@ -21,8 +21,6 @@ COMMAND = f"apache2 -f {FILES}/apache.conf"
 POOL = " ".join(f'-c "{name} {value}"' for name, value in (
     ("ServerLimit", "%n"), ("StartServers", "%n"), ("MaxRequestWorkers", "$((24 * %n))"), ("MinSpareThreads", "$((24 * %n))"),
     ("MaxSpareThreads", "$((24 * %n))")))
-
-
 # All connections may wait for one socket. If its queue is too short for them, the kernel drops requests, which come again 200 ms later
 # or more. With fix 1 the limit is that of each core's queue.
 QUEUE = 16384

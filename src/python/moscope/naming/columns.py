@@ -15,7 +15,9 @@ from pyarrow import compute
 
 from moscope.naming import layout
 from moscope.naming.dwarf.sources import Source
+from moscope.naming.guest import PAGE as PAGE_BYTES
 from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
+from moscope.naming.user import USER_TOP
 from moscope.schema.enumerations import SPIN
 
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
@@ -23,7 +25,6 @@ from moscope.schema.enumerations import SPIN
 DETAILED = 500
 # Kinds of memory of a program of which a whole page has one name, where nothing in it has its own.
 OF_WHOLE_PAGES = ("anonymous memory", "heap", "stack")
-USER_TOP, PAGE_BYTES, LINE_BYTES = 1 << 47, 4096, 64
 PART = 1024  # rows that are Python's objects at a time: a point of 48 cores can have millions
 SECONDARY = CLASSES.index("secondary")
 
@@ -134,7 +135,7 @@ class Samples:
         the page had the same description. By their first row."""
         rows = self._rows
         chosen = np.flatnonzero((rows["va"] > 0) & (rows["va"] < USER_TOP) & (rows["flags"] & WALK == 0)
-                                & (rows["va"] % PAGE_BYTES // LINE_BYTES == rows["line"] % PAGE_BYTES // LINE_BYTES))
+                                & (rows["va"] % PAGE_BYTES // layout.LINE == rows["line"] % PAGE_BYTES // layout.LINE))
         key = [rows["line"][chosen] // PAGE_BYTES, rows["va"][chosen] // PAGE_BYTES, rows["address_space"][chosen],
                rows["flags"][chosen] & PAGE_KNOWN, *(rows[f"page_{part}"][chosen] for part in PAGE)]
         mixed = np.zeros(len(chosen), np.uint64)
