@@ -11,6 +11,7 @@ from analysis.figures import Spec
 from analysis.page import flames, lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
+from moscope.runs import trend
 
 HERE = Path(__file__).parent
 # A figure as HTML; empty if the run has no data for it.
@@ -106,10 +107,15 @@ def notices(run: Run) -> str:
     found = list(run.problems)
     if run.record and run.record.get("ok") is False:
         found.insert(0, "run.json: ok is false: some points of the run failed")
+    unsteady = [f"{lines.where(p)}: {trend.said(p.record)}" for p in run.points if "trend" in p.record]
+    return notice("This run is incomplete.", found) + notice("Some points were not steady.", unsteady)
+
+
+def notice(title: str, found: list[str]) -> str:
     if not found:
         return ""
     items = "".join(f"<li>{esc(f)}</li>" for f in found[:20])
-    return f'<div class="notice" role="note"><strong>This run is incomplete.</strong><ul>{items}</ul></div>'
+    return f'<div class="notice" role="note"><strong>{title}</strong><ul>{items}</ul></div>'
 
 
 def head(run: Run) -> str:

@@ -279,3 +279,13 @@ def test_the_difference_of_two_kernels_is_marked_where_it_is_within_the_error(tm
     point, stats, found = synthetic_run.point("exim", "stock", 24)
     synthetic_run.write_files(folder / "points/exim-pk-24", {**point, "kernel": "pk"}, stats, found)
     assert "throughput, which is within the error of the windows" in page_with(folder, "kernel-difference")
+
+
+def test_the_page_begins_with_the_points_whose_throughput_was_not_steady(tmp_path: Path) -> None:
+    record, *others = synthetic_run.point("exim", "stock", 24)
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(24,), kernels=("stock",))
+    assert "not steady" not in write_report(folder).read_text()
+    record |= {"windows": record["windows"] * 4, "trend": {"windows": 4, "before": 100.0, "after": 2000.0}}
+    synthetic_run.write_files(folder / "points/exim-stock-24", record, *others)
+    expected = f"from 100 per second in the first 4 windows to 2,000 in the other {len(record['windows']) - 4}: expected a longer --warmup"
+    assert f"<li>exim on stock, 24 cores: throughput rises {expected}</li>" in write_report(folder).read_text()

@@ -47,6 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = []
     for (kernel, cores), ops in OPERATIONS.items():
         made = point(cores, ops, lock=0.8 if (kernel, cores) == ("stock", 48) else 0.0, capacity=0.5 if cores == 48 else 0.1)
+        if (kernel, cores) == ("pk", 12):
+            made.record |= {"windows": [{}] * 24, "trend": {"windows": 10, "before": 880000.0, "after": 118000.0}}
         digest = f"{kernel}-{cores}"
         (out / "points" / digest).mkdir(parents=True)
         (out / "points" / digest / "point.json").write_text(json.dumps({**made.record, "kernel": kernel}))
@@ -67,7 +69,7 @@ def test_a_bar_is_throughput_per_core_of_most_cores_over_that_of_one_with_both_e
     assert pk.ratio_stderr == pytest.approx(0.8 * math.hypot(0.01, 0.01))
 
 
-def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder: Path) -> None:
+def test_the_page_has_the_papers_figures_its_limits_and_points_that_failed_or_were_not_steady(folder: Path) -> None:
     found = main.write(data.load(folder))
     assert set(found["figures"]) == {"3", "4", "4-time"} and all(Path(path).stat().st_size > 5000 for path in found["figures"].values())
     exim = found["applications"][0]
@@ -77,6 +79,9 @@ def test_the_page_has_the_papers_figures_its_limits_and_the_failed_point(folder:
     text = Path(found["report"]).read_text()
     assert "App: contention on spool directories" in text and exim["limit"]["text"] in text
     assert "1 point failed" in text and code("./moscope run --workload exim --cores 24") in text
+    assert text.count("<li>Exim on ") == 1
+    assert ("<li>Exim on PK, 12 cores: throughput falls from 880,000 per second in the first 10 windows to 118,000 in the other 14: "
+            "expected a longer --warmup</li>") in text
 
 
 def test_a_difference_is_from_the_nearer_end_of_the_papers_range() -> None:

@@ -5,19 +5,10 @@ import math
 import random
 
 import pytest
+from random_series import MEAN, series
 
 from moscope.runs import confidence
 from moscope.runs.confidence import Mean, estimate
-
-MEAN = 1.0
-
-
-def series(correlation: float, length: int, random_numbers: random.Random, deviation: float = 0.1) -> list[float]:
-    x, found = random_numbers.gauss(0, 1), []
-    for _ in range(length):
-        found.append(MEAN + deviation * x)
-        x = correlation * x + math.sqrt(1 - correlation**2) * random_numbers.gauss(0, 1)
-    return found
 
 
 def holds(mean: Mean) -> bool:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moscope.cli import Shared
+from moscope.runs import trend
 from moscope.runs.table import WIDTH
 from moscope.sweeps import display
 from moscope.sweeps.main import Outcome
@@ -18,6 +19,9 @@ def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
         shared.result(document)
     elif "estimated_s" not in document:
         table(document)
+        for point in document["points"]:
+            if "trend" in point:
+                print(f"{point['workload']} on {point['kernel']}, {count(point['cores'], 'core')}: {trend.said(point)}")
         print(f"figures: {document['report']}\ntable: {document['table']}")
     display.failures(outcome)
 

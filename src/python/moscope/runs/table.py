@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moscope.naming.own_code import said
+from moscope.runs import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
@@ -38,6 +39,8 @@ def show(document: dict[str, Any]) -> None:
         console.print(f"{p['workload']} on {number(p['cores'], 'core')} ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
         if "until_error" in p:
             console.print(f"    {until_error(p['until_error'])}", soft_wrap=True)
+        if "trend" in p:
+            console.print(f"    {trend.said(p)}", soft_wrap=True)
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
             console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from moscope.runs import confidence
+from moscope.runs import confidence, trend
 from moscope.schema.enumerations import TIME_KIND
 
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
@@ -106,6 +106,14 @@ def throughput(windows: list[Moment], cycle: int | None = None) -> confidence.Me
     return estimate(windows, cycle, [float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
 
 
+def changes(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
+    """`trend` of POINT, if throughput changes over the windows. Windows of fewer than two cycles are different parts of the work."""
+    if cycle and sum(w.tick for w in windows) < 2 * cycle:
+        return {}
+    found = trend.of([float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
+    return {"trend": found.document()} if found else {}
+
+
 def enough(windows: list[Moment], relative: float | None, cycle: int | None = None) -> bool:
     """Whether the standard error of throughput is below a fraction of it; never without a fraction."""
     return relative is not None and throughput(windows, cycle).enough(relative)
@@ -148,4 +156,4 @@ def summary(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
     total["host_s_per_ms"] = whole.host_s / (whole.tick / FS_PER_MS)
     total["windows"] = each
     total["confidence"] = intervals(windows, cycle)
-    return total
+    return {**total, **changes(windows, cycle)}
