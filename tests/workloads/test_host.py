@@ -46,7 +46,7 @@ def test_queries_find_their_rows_and_the_files_their_sizes(on_the_host: Run, tmp
 
 
 def test_a_server_that_seeks_more_often_gets_the_same_answers(root: Path, tmp_path: Path) -> None:
-    """Each seek to the end of a file is done four times; other seeks once."""
+    """Each seek to the end of a file is done twice; other seeks once."""
     (tmp_path / "file").write_bytes(b"x" * 1234)
     program = "import os; f = os.open('file', os.O_RDONLY); print(os.lseek(f, 0, 2), os.lseek(f, 7, 0)); os.lseek(99, 0, 2)"
     got = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -2,7 +2,7 @@
 """PostgreSQL of the distribution, as the MOSBENCH paper runs it (section 5.5): a table of keys and values on tmpfs with its index, in
 shared buffers that hold both; a connection for each core, which sends batches of 256 statements; a card that learns the queue of a
 connection from each twentieth packet sent. `postgresql` reads; of the statements of `postgresql-write`, 5 % update. The server of
-`postgresql-seeks` asks for the sizes of the two files four times as often (seeks.c), as the paper's 8.3 may have done.
+`postgresql-seeks` asks for the sizes of the two files twice as often (seeks.c): in the paper, a query seeks "many times".
 
 The paper's table has 10 million rows, this one has a million. The database is made with the root image (image.sh).
 """
@@ -40,5 +40,5 @@ def postgresql(name: str, summary: str, updates: int = 0, preload: str = "") -> 
 
 register(__file__,
          postgresql("postgresql", "a database, asked over the network card for rows by key"),
-         postgresql("postgresql-seeks", "the same with eight seeks for a query on the files of table and index", preload="seeks.so"),
+         postgresql("postgresql-seeks", "the same with four seeks for a query, two in each of the two files", preload="seeks.so"),
          postgresql("postgresql-write", "the same, where 5 % of the statements update a row", UPDATES))

@@ -39,7 +39,7 @@ APPLICATIONS = (
                 "HW: transmit queues on NIC"),
     Application("apache", "Apache", 6, (Curve("Stock", "apache", "stock"), Curve("PK", "apache-one", "pk")),
                 "HW: receive queues on NIC"),
-    Application("postgresql", "PostgreSQL", 7, (Curve("Stock", "postgresql", "stock"), Curve("PK", "postgresql", "pk")),
+    Application("postgresql", "PostgreSQL", 7, (Curve("Stock", "postgresql-seeks", "stock"), Curve("PK", "postgresql-seeks", "pk")),
                 "App: application-level spin lock"),
     Application("gmake", "gmake", 9, (Curve("Stock", "gmake", "stock"), Curve("PK", "gmake", "pk")),
                 "App: serial stages and stragglers"),
