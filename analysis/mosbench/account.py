@@ -16,6 +16,7 @@ WORDS = {"idle": "idle cores: too little work reaches them",
 OTHERS = "other lines that cores share"
 SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
 SHARED = ("true_sharing", "false_sharing")
+SHARED_BY_NAME = "shared_by_name"  # in Point.made: names.shared
 SECONDARY = "secondary"  # accesses that wait for an older miss or a prefetch of their core, which has no class here
 
 
@@ -50,12 +51,18 @@ def per_operation(p: Point, idle_read_fs: float) -> dict[str, float]:
     if size:
         found["dram"] = size * queueing(p, idle_read_fs)
         found["size"] = size - found["dram"]
-    waiting = p.waiting_fs * 1e-9 / (p.number("ops") or 1.0)
-    for name in p.record.get("top_names") or []:
-        if name["class"] not in SIZE:
-            found[str(name["name"])] = min(name["wait_share"] * waiting, rest)
-            rest -= found[str(name["name"])]
+    for name, shared_fs in _shared(p).items():
+        found[name] = min(shared_fs * 1e-9 / (p.number("ops") or 1.0), rest)
+        rest -= found[name]
     return {**found, OTHERS: rest}
+
+
+def _shared(p: Point) -> dict[str, float]:
+    """Time by name of waiting for lines because cores share them. Without the point's lines (SHARED_BY_NAME), all waiting for a name
+    counts as what most of it is."""
+    if (known := p.made.get(SHARED_BY_NAME)) is not None:
+        return dict(known)
+    return {str(n["name"]): n["wait_share"] * p.waiting_fs for n in p.record.get("top_names") or [] if n["class"] not in SIZE}
 
 
 def queueing(p: Point, idle_read_fs: float) -> float:

@@ -13,8 +13,9 @@ from matplotlib.colors import to_rgb
 from pyarrow import parquet
 
 from analysis import paper, style
-from analysis.mosbench import data, main, summary
-from analysis.mosbench.account import OTHERS, per_operation
+from analysis.described import MISS_CLASS
+from analysis.mosbench import data, main, names, summary
+from analysis.mosbench.account import OTHERS, SHARED_BY_NAME, per_operation
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
 from analysis.run_directory import Point, RunDirectoryError
@@ -186,3 +187,31 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Ca
         data.load(tmp_path)
     assert main.main([str(tmp_path)]) == 2 and main.main([]) == 2
     assert "expected the folder of moscope mosbench" in capsys.readouterr().err
+
+
+def lines_table(folder: Path, *rows: dict[str, Any]) -> Path:
+    folder.mkdir()
+    nothing = {"spin": 0, **{f"{c}_stall": 0 for c in MISS_CLASS.names}}
+    parquet.write_table(pa.Table.from_pylist([{**nothing, **row} for row in rows]), folder / "lines.parquet")
+    return folder
+
+
+def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(tmp_path: Path) -> None:
+    found = names.shared(lines_table(
+        tmp_path / "point",
+        {"name": "memory", "cold_stall": 60, "true_sharing_stall": 30, "secondary_stall": 10},
+        {"name": "memory", "upgrade_stall": 5, "false_sharing_stall": 10},
+        {"name": "table", "capacity_stall": 100, "secondary_stall": 9},
+        {"name": "lock", "spin": 70},
+        {"name": "", "true_sharing_stall": 90}))
+    assert found == {"lock": 70.0, "memory": pytest.approx(45 + 10 * 40 / 100), "table": 0.0}
+    assert list(found) == ["lock", "memory", "table"]
+
+
+def test_a_point_without_lines_has_its_names_from_the_record(tmp_path: Path) -> None:
+    assert names.shared(tmp_path) is None
+    p = point(48, 100, lock=0.5)
+    assert per_operation(p, 0.0)["queue.lock"] == pytest.approx(0.5 * 48 * 1e3 / 100)
+    p.made[SHARED_BY_NAME] = {"memory": 0.2 * 48 * MS}
+    found = per_operation(p, 0.0)
+    assert "queue.lock" not in found and found["memory"] == pytest.approx(0.2 * 48 * 1e3 / 100)
