@@ -4,14 +4,15 @@
 from pathlib import Path
 
 from analysis.database import connect, quoted
+from analysis.described import MISS_CLASS
 
 MOST = 20  # names
 # A secondary miss waits for an older one of the same name, which is of the kind that the name's others are.
 _SHARED = "(true_sharing_stall + false_sharing_stall)"
 _OLDER = f"({_SHARED} + cold_stall + capacity_stall)"
 _QUERY = f"""
-WITH sums AS (SELECT name, sum(spin) AS spin, {", ".join(f"sum({c}_stall) AS {c}_stall" for c in (
-    "cold", "capacity", "upgrade", "secondary", "true_sharing", "false_sharing"))} FROM read_parquet(FILE) GROUP BY name)
+WITH sums AS (SELECT name, sum(spin) AS spin, {", ".join(f"sum({c}_stall) AS {c}_stall" for c in MISS_CLASS.names)}
+              FROM read_parquet(FILE) GROUP BY name)
 SELECT name, spin + upgrade_stall + {_SHARED} + coalesce(secondary_stall * {_SHARED} / nullif({_OLDER}, 0), 0)
 FROM sums WHERE name <> '' ORDER BY 2 DESC, name LIMIT {MOST}"""
 

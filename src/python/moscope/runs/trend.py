@@ -5,7 +5,7 @@ Two models of a change are compared with a constant. A step divides the windows 
 of the difference; this is how a collapse shows. A line by least squares shows what falls or rises slowly. Errors allow for
 residuals that depend on each other, as in `confidence`. The most of many steps is larger than a single one by chance, so its bound
 `STEP` was found with random series: of AR(1) series without a change, with correlations up to 0.5, at most one in 20 has a step or a
-line (tests/python/runs/test_trend.py). A change after the last window cannot be seen.
+line (tests/python/runs/errors/test_trend.py). A change after the last window cannot be seen.
 """
 
 import math
