@@ -16,6 +16,7 @@ from analysis.run_directory import FS_PER_US, Point
 from analysis.tables.base import Row
 from analysis.tables.differences import without_offset
 from analysis.tables.time_split import causes
+from moscope.runs import trend
 from moscope.runs.confidence import Mean, estimate
 
 MOST = 100  # rows of a list; the others are one row
@@ -155,7 +156,8 @@ def compared(a: Measured, b: Measured) -> Row:
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
             "whole": {"a": whole[0], "b": whole[1], "difference": whole[1] - whole[0], "half_width": error}, "time": time,
             "lines": listed([by_line(p) for p in points], scale, error, rest),
-            "functions": listed([by_function(p) for p in points], scale, error, rest), "alike": alike(found)}
+            "functions": listed([by_function(p) for p in points], scale, error, rest), "alike": alike(found),
+            "unsteady": [f"{side}: {trend.said(p.record)}" for side, p in zip("AB", points, strict=True) if "trend" in p.record]}
 
 
 def _error(points: tuple[Point, Point], counts: bool) -> float | None:

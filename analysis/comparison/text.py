@@ -22,6 +22,8 @@ def show(pairs: list[Row], alone: list[str]) -> None:
     for pair in pairs:
         console.print(f"A: {pair['a']}\nB: {pair['b']}", soft_wrap=True)
         console.print(words.headline(pair), soft_wrap=True)
+        for text in pair["unsteady"]:
+            console.print(text, soft_wrap=True)
         _table(console, "What differs in configuration", ("key", "A", "B"),
                [(row["key"], _short(row["a"]), _short(row["b"])) for row in pair["configuration"]])
         _table(console, "Figures, with 95 % intervals of the difference", ("figure", "A", "B", "difference", ""), words.figures(pair))

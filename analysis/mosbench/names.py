@@ -3,11 +3,14 @@
 
 from pathlib import Path
 
+import duckdb
+
 from analysis.database import connect, quoted
 from analysis.described import MISS_CLASS
+from analysis.run_directory import RunDirectoryError
 
 MOST = 20  # names
-# A secondary miss waits for an older one of the same name, which is of the kind that the name's others are.
+# A secondary miss waits for an older one of the same name. The name's own loads say what portion of these is on shared lines.
 _SHARED = "(true_sharing_stall + false_sharing_stall)"
 _OLDER = f"({_SHARED} + cold_stall + capacity_stall)"
 _QUERY = f"""
@@ -18,10 +21,13 @@ FROM sums WHERE name <> '' ORDER BY 2 DESC, name LIMIT {MOST}"""
 
 
 def shared(folder: Path) -> dict[str, float] | None:
-    """Core time in femtoseconds by name, the longest first: spinning, and stall other than on cold and capacity misses. None for a point
-    whose lines are not kept."""
+    """Core time in femtoseconds by name, the longest first: spinning, the stall of upgrades and of loads of shared lines, and the same
+    portion of the stall on secondary misses as of that on other loads. None for a point whose lines are not kept."""
     file = folder / "lines.parquet"
     if not file.is_file():
         return None
-    with connect() as connection:
-        return {str(name): float(time) for name, time in connection.execute(_QUERY.replace("FILE", quoted(str(file)))).fetchall()}
+    try:
+        with connect() as connection:
+            return {str(name): float(time) for name, time in connection.execute(_QUERY.replace("FILE", quoted(str(file)))).fetchall()}
+    except duckdb.Error as error:
+        raise RunDirectoryError(f"{file}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error

@@ -4,7 +4,7 @@
 from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
-from analysis.page.document import HERE, theme
+from analysis.page.document import HERE, notice, theme
 from analysis.page.markup import code, esc, table
 from moscope.runs import trend
 from moscope.wording import number as count
@@ -51,10 +51,7 @@ def unsteady(results: Results) -> str:
     """Points whose throughput rises or falls while it is measured."""
     found = [f"{a.title} on {c.label}, {count(p.cores, 'core')}: {trend.said(p.record)}" for a in results.applications for c in a.curves
              for p in c.points if "trend" in p.record]
-    if not found:
-        return ""
-    items = "".join(f"<li>{esc(text)}</li>" for text in found)
-    return f'<div class="notice" role="note"><strong>Some points were not steady.</strong><ul>{items}</ul></div>'
+    return notice("Some points were not steady.", found)
 
 
 def section(one: Application, figures: str) -> str:

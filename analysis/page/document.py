@@ -14,6 +14,7 @@ from analysis.run_directory import Point, Run
 from moscope.runs import trend
 
 HERE = Path(__file__).parent
+MOST_NOTICES = 20
 # A figure as HTML; empty if the run has no data for it.
 Shown = Callable[[Spec, Run | Point], str]
 
@@ -114,7 +115,8 @@ def notices(run: Run) -> str:
 def notice(title: str, found: list[str]) -> str:
     if not found:
         return ""
-    items = "".join(f"<li>{esc(f)}</li>" for f in found[:20])
+    more = [f"{len(found) - MOST_NOTICES} more"] if len(found) > MOST_NOTICES else []
+    items = "".join(f"<li>{esc(f)}</li>" for f in [*found[:MOST_NOTICES], *more])
     return f'<div class="notice" role="note"><strong>{title}</strong><ul>{items}</ul></div>'
 
 

@@ -91,6 +91,18 @@ def test_one_window_has_no_error_and_nothing_is_said_to_be_alike(stock: Path, tm
     assert pair["alike"] is None and pair["throughput"]["half_width"] is None
 
 
+def test_a_side_that_was_not_steady_is_named(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = run(tmp_path / "other", seed=2)
+    file = next(other.glob("points/*/point.json"))
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "trend": {"windows": 1, "before": 9.0, "after": 1.0}}))
+    (pair,) = compared(stock, other)
+    text.show([pair], [])
+    assert "\nB: throughput falls from 9 per second in the first window to 1 in the last" in capsys.readouterr().out
+    assert [one[:24] for one in pair["unsteady"]] == ["B: throughput falls from"]
+    assert "<p>B: throughput falls" in page.document([pair], [], stock, other)
+
+
 def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     a = sides.side(run(tmp_path / "a", cores=(1, 24), kernels=("stock", "pk")))
     b = sides.side(run(tmp_path / "b", cores=(24, 48), kernels=("stock",)))

@@ -75,6 +75,7 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
     assert run.points.column("cores").to_pylist() == [1, 12, 1, 12]
     for row in run.points.to_pylist():
         assert sum(row[part] for part in ("busy", "idle", "core", "memory")) == pytest.approx(1)
+    assert set(run.points.column("trend_after").to_pylist()) == {None}
     assert set(run.lines.column("point").to_pylist()) == set(run.points.column("point").to_pylist())
     assert run.sql("SELECT count(*) AS transactions FROM pairs").column("transactions").to_pylist() == [run.pairs.num_rows]
     asked = run.sql("SELECT point, sum(stall)::BIGINT AS stall FROM lines GROUP BY point ORDER BY point")

@@ -14,6 +14,7 @@ from moscope.errors import UserError
 from moscope.mosbench import applications, main, show
 from moscope.mosbench.applications import APPLICATIONS, Application, Curve
 from moscope.sweeps import axes, jobs
+from moscope.sweeps.main import Outcome
 
 THREE = Application("a", "A", 5, (Curve("1", "w1", "stock"), Curve("2", "w2", "stock"), Curve("3", "w3", "pk")), "App: x")
 
@@ -66,6 +67,15 @@ def test_the_card_has_the_papers_limits_unless_they_are_set() -> None:
     (1, "What limits the last curve on 1 core"), (0, "What limits the last curve")])
 def test_the_table_of_one_core_has_no_ratio_in_its_title(cores: int, expected: str) -> None:
     assert show.title(cores) == expected
+
+
+def test_points_that_were_not_steady_are_named_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    steady = {"workload": "exim", "kernel": "pk", "cores": 1, "windows": [{}] * 24}
+    falling = {**steady, "kernel": "stock", "cores": 48, "trend": {"windows": 1, "before": 880.0, "after": 118.0}}
+    document = {"applications": [], "most_cores": 48, "points": [steady, falling], "report": "r", "table": "t"}
+    show.show(document, Outcome({}, []), Shared(quiet=True))
+    told = [line for line in capsys.readouterr().out.splitlines() if "throughput falls" in line]
+    assert len(told) == 1 and told[0].startswith("exim on stock, 48 cores: throughput falls from 880 per second in the first window to 118")
 
 
 def test_an_application_is_refused_with_the_names_of_those_that_run() -> None:

@@ -50,4 +50,9 @@ def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.C
     ablate.show(document)
     stock, fixed, pk = capsys.readouterr().out.splitlines()[1:]
     assert "(within the error of stock)" in fixed and "error" not in stock + pk
+    assert "not steady" not in stock + fixed + pk
+    points[2]["trend"] = {"windows": 4, "before": 500.0, "after": 300.0}
+    jsonio.validate(unsteady := ablate.document(plan, {"ok": True, "points": points}))
+    ablate.show(unsteady)
+    assert [line.endswith("(not steady)") for line in capsys.readouterr().out.splitlines()[1:]] == [False, False, True]
     assert stock.count("#") * 4 == pk.count("#") and "40% mount_lock" in stock

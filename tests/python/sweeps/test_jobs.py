@@ -34,6 +34,13 @@ def test_a_check_point_says_what_was_reached_and_violated() -> None:
     assert (figures["ok"], figures["violations"]) == (True, 0) and int(figures["reached"] or 0) > 20
 
 
+def test_a_points_row_says_how_its_throughput_changed() -> None:
+    document = {"cycles": {"busy": 1.0}, "windows": [{}] * 8, "top_names": [], "ops": 8}
+    changed = {**document, "trend": {"windows": 3, "before": 9.0, "after": 1.0}}
+    rows = [jobs.find("run").figures(one) for one in (document, changed)]
+    assert [(row["trend.before"], row["trend.after"]) for row in rows] == [(None, None), (9.0, 1.0)]
+
+
 @pytest.mark.parametrize("name, params, error", [
     ("latency", {"bandwidth": "yes"}, "bandwidth: yes: expected true or false"),
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),

@@ -24,7 +24,7 @@ Names = str | Iterable[str] | None
 POINTS = {"point": "string", "workload": "string", "operation": "string", "kernel": "string", "cores": "int", "window_ms": "float",
           "ops": "int", "throughput_per_s": "float", "stderr_per_s": "float", "kernel_share": "float", "user_us_per_op": "float",
           "system_us_per_op": "float", **dict.fromkeys(TIME_KIND.names, "float"), "spin_cycles": "float", "bottleneck": "string",
-          "instructions": "int", "host_s": "float", "host_s_per_ms": "float"}
+          "instructions": "int", "host_s": "float", "host_s_per_ms": "float", "trend_before": "float", "trend_after": "float"}
 TOP_LINES = {"point": "string", "rank": "int", "name": "string", "class": "string", "wait_share": "float", "stall_share": "float",
              "spin_share": "float", "transfers": "int", "address": "string", "writers": "strings", "waiters": "strings"}
 PARQUET = ("lines", "pairs", "transfers", "transactions")
@@ -54,7 +54,9 @@ class Run:
     def points(self) -> "pyarrow.Table":
         from moscope.api.tables import table
 
-        return table(POINTS, [{**p, **p["cycles"], "point": _name(p)} for p in self.document["points"]])
+        return table(POINTS, [
+            {**p, **p["cycles"], **{f"trend_{side}": value for side, value in p.get("trend", {}).items()}, "point": _name(p)}
+            for p in self.document["points"]])
 
     @cached_property
     def top_lines(self) -> "pyarrow.Table":

@@ -45,7 +45,7 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
     """moscope.ablate/1, from the points that are finished."""
     by_kernel = {p["kernel"]: p for p in run["points"]}
     rows = [{"kernel": p["kernel"], "throughput_per_s": p["throughput_per_s"], "stderr_per_s": p["stderr_per_s"],
-             "within_error": within_error(p, by_kernel.get(re.split("[+-]", p["kernel"])[0])), "top_lines": p["top_lines"]}
+             "within_error": within_error(p, by_kernel.get(re.split("[+-]", p["kernel"])[0])), "top_lines": p["top_lines"], **({"trend": p["trend"]} if "trend" in p else {})}
             for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
             **({"report": run["report"]} if "report" in run else {})}
@@ -71,6 +71,7 @@ def show(document: dict[str, Any]) -> None:
         line = row["top_lines"][0] if row["top_lines"] else None
         hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
         hottest += f"  (within the error of {re.split('[+-]', row['kernel'])[0]})" if row["within_error"] else ""
+        hottest += "  (not steady)" if "trend" in row else ""
         print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{hottest}")
     if "report" in document:
         print(f"report: {document['report']}")

@@ -3,9 +3,11 @@
 
 Two models of a change are compared with a constant. A step divides the windows where their means differ most, relative to the error
 of the difference; this is how a collapse shows. A line by least squares shows what falls or rises slowly. Errors allow for
-residuals that depend on each other, as in `confidence`. The most of many steps is larger than a single one by chance, so its bound
-`STEP` was found with random series: of AR(1) series without a change, with correlations up to 0.5, at most one in 20 has a step or a
-line (tests/python/runs/errors/test_trend.py). A change after the last window cannot be seen.
+residuals that depend on each other, as in `confidence`, and for counts being whole numbers.
+
+The largest of many steps exceeds a single one by chance, and the correlation of few windows is known badly, so the bounds were found
+with random series of first order without a change. Of those with correlations up to 0.5, at most one in 20 is taken for a change; of
+those with 0.8, one in 8 (tests/python/runs/errors/test_trend.py). A change after the last window cannot be seen.
 """
 
 import math
@@ -14,14 +16,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from moscope.runs import confidence
-from moscope.wording import number
 
-# The smallest change that counts, as a fraction of the mean.
+# The smallest change that counts, as a fraction of the mean: a step, or what a line adds up to over all windows.
 LEAST = 0.1
-# A step or slope relative to its standard error. LINE is Student's t for a two-sided level of 1 % and the fewest windows' six degrees.
-STEP, LINE = 7.0, 3.707
-# Of each side of a step.
-FEWEST_WINDOWS = 3
+STEP = 7.0  # relative to its standard error
+
+
+def least_slope(windows: int) -> float:
+    """Relative to its standard error."""
+    return 3 + 14 / windows
 
 
 @dataclass(frozen=True)
@@ -39,43 +42,51 @@ class Step:
 def of(amounts: Sequence[float], per: Sequence[float]) -> Step | None:
     """The change of the ratio of `amounts` and `per`, given by window; None without one, and for fewer windows than it takes to
     correct errors."""
-    n = len(amounts)
+    n, whole = len(amounts), sum(per)
     if n < confidence.FEWEST_TO_CORRECT or not sum(amounts):
         return None
-    rates = [amount / weight for amount, weight in zip(amounts, per, strict=True)]
-    steps = [_step(rates, n_before) for n_before in range(FEWEST_WINDOWS, n - FEWEST_WINDOWS + 1)]
-    found, size = max(steps, key=lambda one: one[1])
-    large = abs(found.after - found.before) >= LEAST * sum(rates) / n
-    return found if large and (size > STEP or _line(rates) > LINE) else None
+    rates, unit = [amount / weight for amount, weight in zip(amounts, per, strict=True)], n / whole
+    found, size = max((_step(rates, before, unit) for before in range(1, n)), key=lambda one: one[1])
+    slope, steepness = _line(rates, unit)
+    least = LEAST * sum(rates) / n
+    steps = size > STEP and abs(found.after - found.before) >= least
+    return found if steps or (steepness > least_slope(n) and abs(slope) * n >= least) else None
 
 
-def _step(rates: list[float], n: int) -> tuple[Step, float]:
+def _step(rates: list[float], n: int, unit: float) -> tuple[Step, float]:
     """The step after `n` windows, and its size relative to its standard error."""
     others = len(rates) - n
     step = Step(n, sum(rates[:n]) / n, sum(rates[n:]) / others)
     left = [y - step.before for y in rates[:n]] + [y - step.after for y in rates[n:]]
-    return step, _relative(step.after - step.before, left, 1 / n + 1 / others)
+    return step, abs(step.after - step.before) / _error(left, unit, 1 / n + 1 / others)
 
 
-def _line(rates: list[float]) -> float:
-    """The slope of a line, relative to its standard error. Windows are equally long."""
+def _line(rates: list[float], unit: float) -> tuple[float, float]:
+    """The slope of a line for each window, and the same relative to its standard error. Windows are equally long."""
     n = len(rates)
     mean, places = sum(rates) / n, [i - (n - 1) / 2 for i in range(n)]
     square = sum(x * x for x in places)
     slope = sum(x * (y - mean) for x, y in zip(places, rates, strict=True)) / square
-    return _relative(slope, [y - mean - slope * x for x, y in zip(places, rates, strict=True)], 1 / square)
+    left = [y - mean - slope * x for x, y in zip(places, rates, strict=True)]
+    return slope, abs(slope) / _error(left, unit, 1 / square)
 
 
-def _relative(size: float, left: list[float], weight: float) -> float:
-    """The size of a change relative to its error. `left`: residuals; `weight`: the error's square relative to their variance."""
+def _error(left: list[float], unit: float, weight: float) -> float:
+    """The standard error of a change. `left`: residuals; `unit`: the rate of one operation in a window; `weight`: the error's square
+    relative to the residuals' variance."""
     r = confidence.correlation(left)
-    error = math.sqrt(sum(d * d for d in left) / (len(left) - 2) * weight * (1 + r) / (1 - r))
-    return abs(size) / error if error else math.inf if size else 0.0
+    variance = max(sum(d * d for d in left) / (len(left) - 2), unit * unit)
+    return math.sqrt(variance * weight * (1 + r) / (1 - r))
 
 
 def said(point: dict[str, Any]) -> str:
     """`trend` of POINT in words."""
     found = point["trend"]
     verb = "rises" if found["after"] > found["before"] else "falls"
-    return (f"throughput {verb} from {found['before']:,.0f} per second in the first {number(found['windows'], 'window')} to "
-            f"{found['after']:,.0f} in the other {len(point['windows']) - found['windows']}: expected a longer --warmup")
+    return (f"throughput {verb} from {found['before']:,.0f} per second in the first {_windows(found['windows'])} to {found['after']:,.0f} "
+            f"in the last {_windows(len(point['windows']) - found['windows'])}: "
+            "expected a longer --warmup, unless the system has no steady state")
+
+
+def _windows(n: int) -> str:
+    return "window" if n == 1 else f"{n} windows"

@@ -70,6 +70,7 @@ class Run(Job):
                 found[key] = value
         found.update({f"cycles.{kind}": share for kind, share in document["cycles"].items()})
         found["windows"] = len(document["windows"])
+        found.update({f"trend.{side}": document.get("trend", {}).get(side) for side in ("before", "after")})
         found["top_name"] = next((n["name"] for n in document["top_names"]), None)
         return {k: v for k, v in found.items() if k not in ("schema", "engine", "command", "transactions")}
 
