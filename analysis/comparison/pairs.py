@@ -3,7 +3,7 @@
 
 Time is core time of all cores in use, divided by the operations finished, in microseconds; of programs that count none, by
 simulated milliseconds. Three lists each add up to the difference of all core time: by kind of time, by name of line, by waiting
-function. Errors are 95 % intervals of the difference from the windows' batch means (moscope.runs.confidence): the root of the
+function. Errors are 95 % intervals of the difference from the windows' batch means (moscope.runs.statistics.confidence): the root of the
 sum of the squares of both sides. Lines and functions have no windows of their own; they are marked if their difference is no
 larger than the error of the whole."""
 
@@ -16,8 +16,8 @@ from analysis.run_directory import FS_PER_US, Point
 from analysis.tables.base import Row
 from analysis.tables.differences import without_offset
 from analysis.tables.time_split import causes
-from moscope.runs import trend
-from moscope.runs.confidence import Mean, estimate
+from moscope.runs.statistics import trend
+from moscope.runs.statistics.confidence import Mean, estimate
 
 MOST = 100  # rows of a list; the others are one row
 FS_PER_MS = 10**12

@@ -6,7 +6,7 @@ from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
 from analysis.page.document import HERE, notice, theme
 from analysis.page.markup import code, esc, table
-from moscope.runs import trend
+from moscope.runs.statistics import trend
 from moscope.wording import number as count
 
 

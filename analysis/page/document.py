@@ -11,7 +11,7 @@ from analysis.figures import Spec
 from analysis.page import flames, lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
-from moscope.runs import trend
+from moscope.runs.statistics import trend
 
 HERE = Path(__file__).parent
 MOST_NOTICES = 20

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A library that the server is started with (LD_PRELOAD): each seek to the end of a file, by which the server asks for its size,
-// is done kTimes. So a query seeks more than once in each of the same two files, as section 5.5 of the MOSBENCH paper says ("many
-// times per query"); kTimes is the least number of which that is true.
+// is done kTimes, so that a query seeks several times in each of two files. The MOSBENCH paper (section 5.5) says "many times per query
+// on the same two files"; the number is not known, and kTimes is the least that makes several.
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>

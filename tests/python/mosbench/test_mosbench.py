@@ -74,8 +74,8 @@ def test_points_that_were_not_steady_are_named_below_the_table(capsys: pytest.Ca
     falling = {**steady, "kernel": "stock", "cores": 48, "trend": {"windows": 1, "before": 880.0, "after": 118.0}}
     document = {"applications": [], "most_cores": 48, "points": [steady, falling], "report": "r", "table": "t"}
     show.show(document, Outcome({}, []), Shared(quiet=True))
-    told = [line for line in capsys.readouterr().out.splitlines() if "throughput falls" in line]
-    assert len(told) == 1 and told[0].startswith("exim on stock, 48 cores: throughput falls from 880 per second in the first window to 118")
+    (named,) = [line for line in capsys.readouterr().out.splitlines() if "throughput falls" in line]
+    assert named.startswith("exim on stock, 48 cores: throughput falls from 880 per second in the first window to 118")
 
 
 def test_an_application_is_refused_with_the_names_of_those_that_run() -> None:

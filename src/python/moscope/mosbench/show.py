@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moscope.cli import Shared
-from moscope.runs import trend
+from moscope.runs.statistics import trend
 from moscope.runs.table import WIDTH
 from moscope.sweeps import display
 from moscope.sweeps.main import Outcome

@@ -45,7 +45,8 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
     """moscope.ablate/1, from the points that are finished."""
     by_kernel = {p["kernel"]: p for p in run["points"]}
     rows = [{"kernel": p["kernel"], "throughput_per_s": p["throughput_per_s"], "stderr_per_s": p["stderr_per_s"],
-             "within_error": within_error(p, by_kernel.get(re.split("[+-]", p["kernel"])[0])), "top_lines": p["top_lines"], **({"trend": p["trend"]} if "trend" in p else {})}
+             "within_error": within_error(p, by_kernel.get(re.split("[+-]", p["kernel"])[0])), "top_lines": p["top_lines"],
+             **({"trend": p["trend"]} if "trend" in p else {})}
             for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
             **({"report": run["report"]} if "report" in run else {})}

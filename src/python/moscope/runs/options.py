@@ -19,8 +19,8 @@ from moscope.config.machine import replace
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
 from moscope.runs import functions, own_program
-from moscope.runs.confidence import FEWEST_BATCHES
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
+from moscope.runs.statistics.confidence import FEWEST_BATCHES
 from moscope.runs.windows import FS_PER_MS
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Size, Time

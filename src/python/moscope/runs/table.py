@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moscope.naming.own_code import said
-from moscope.runs import trend
+from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 

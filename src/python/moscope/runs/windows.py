@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from moscope.runs import confidence, trend
+from moscope.runs.statistics import confidence, trend
 from moscope.schema.enumerations import TIME_KIND
 
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9

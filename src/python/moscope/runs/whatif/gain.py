@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from moscope.runs import confidence
+from moscope.runs.statistics import confidence
 from moscope.runs.windows import FS_PER_S
 
 

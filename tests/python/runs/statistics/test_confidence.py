@@ -7,8 +7,8 @@ import random
 import pytest
 from random_series import MEAN, series
 
-from moscope.runs import confidence
-from moscope.runs.confidence import Mean, estimate
+from moscope.runs.statistics import confidence
+from moscope.runs.statistics.confidence import Mean, estimate
 
 
 def holds(mean: Mean) -> bool:

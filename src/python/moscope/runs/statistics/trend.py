@@ -7,7 +7,7 @@ residuals that depend on each other, as in `confidence`, and for counts being wh
 
 The largest of many steps exceeds a single one by chance, and the correlation of few windows is known badly, so the bounds were found
 with random series of first order without a change. Of those with correlations up to 0.5, at most one in 20 is taken for a change; of
-those with 0.8, one in 8 (tests/python/runs/errors/test_trend.py). A change after the last window cannot be seen.
+those with 0.8, one in 8 (tests/python/runs/statistics/test_trend.py). A change after the last window cannot be seen.
 """
 
 import math
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from moscope.runs import confidence
+from moscope.runs.statistics import confidence
 
 # The smallest change that counts, as a fraction of the mean: a step, or what a line adds up to over all windows.
 LEAST = 0.1

@@ -6,7 +6,8 @@ import random
 import pytest
 from random_series import series
 
-from moscope.runs import trend, windows
+from moscope.runs import windows
+from moscope.runs.statistics import trend
 from moscope.runs.windows import FS_PER_MS, Moment
 
 
