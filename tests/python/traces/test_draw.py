@@ -2,11 +2,13 @@
 """A drawing as PNG: shapes stand where the drawing has them, in whatever strip they are drawn, and matplotlib is not loaded."""
 
 import io
+import os
 import subprocess
 import sys
 
 from PIL import Image
 
+from moscope import paths
 from moscope.traces.draw import STRIP, Box, Drawing, Head, Line, Text, to_png
 
 
@@ -35,4 +37,4 @@ def test_a_dashed_line_has_gaps() -> None:
 def test_a_png_loads_no_plotting_library() -> None:
     program = ("import sys; from moscope.traces.draw import Drawing, to_png; to_png(Drawing(10, 10)); "
                "assert 'matplotlib' not in sys.modules and 'numpy' not in sys.modules")
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(paths.import_dir())})
