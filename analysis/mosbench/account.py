@@ -51,18 +51,10 @@ def per_operation(p: Point, idle_read_fs: float) -> dict[str, float]:
     if size:
         found["dram"] = size * queueing(p, idle_read_fs)
         found["size"] = size - found["dram"]
-    for name, shared_fs in _shared(p).items():
+    for name, shared_fs in p.made[SHARED_BY_NAME].items():
         found[name] = min(shared_fs * 1e-9 / (p.number("ops") or 1.0), rest)
         rest -= found[name]
     return {**found, OTHERS: rest}
-
-
-def _shared(p: Point) -> dict[str, float]:
-    """Time by name of waiting for lines because cores share them. Without the point's lines (SHARED_BY_NAME), all waiting for a name
-    counts as what most of it is."""
-    if (known := p.made.get(SHARED_BY_NAME)) is not None:
-        return dict(known)
-    return {str(n["name"]): n["wait_share"] * p.waiting_fs for n in p.record.get("top_names") or [] if n["class"] not in SIZE}
 
 
 def queueing(p: Point, idle_read_fs: float) -> float:

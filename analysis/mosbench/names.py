@@ -20,12 +20,10 @@ SELECT name, spin + upgrade_stall + {_SHARED} + coalesce(secondary_stall * {_SHA
 FROM sums WHERE name <> '' ORDER BY 2 DESC, name LIMIT {MOST}"""
 
 
-def shared(folder: Path) -> dict[str, float] | None:
+def shared(folder: Path) -> dict[str, float]:
     """Core time in femtoseconds by name, the longest first: spinning, the stall of upgrades and of loads of shared lines, and the same
-    portion of the stall on secondary misses as of that on other loads. None for a point whose lines are not kept."""
+    portion of the stall on secondary misses as of that on other loads."""
     file = folder / "lines.parquet"
-    if not file.is_file():
-        return None
     try:
         with connect() as connection:
             return {str(name): float(time) for name, time in connection.execute(_QUERY.replace("FILE", quoted(str(file)))).fetchall()}

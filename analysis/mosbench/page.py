@@ -4,9 +4,8 @@
 from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
-from analysis.page.document import HERE, notice, theme
+from analysis.page.document import HERE, theme, unsteady
 from analysis.page.markup import code, esc, table
-from moscope.runs.statistics import trend
 from moscope.wording import number as count
 
 
@@ -47,13 +46,6 @@ def failures(results: Results) -> str:
             f"The command repeats a point alone.<ul>{items}</ul></div>")
 
 
-def unsteady(results: Results) -> str:
-    """Points whose throughput rises or falls while it is measured."""
-    found = [f"{a.title} on {c.label}, {count(p.cores, 'core')}: {trend.said(p.record)}" for a in results.applications for c in a.curves
-             for p in c.points if "trend" in p.record]
-    return notice("Some points were not steady.", found)
-
-
 def section(one: Application, figures: str) -> str:
     figure = f"figure {one.figure}" if one.figure != 7 else "figures 7 and 8"
     return f"<section><h2>{esc(one.title)} ({figure} of the paper)</h2>{figures}</section>"
@@ -61,8 +53,9 @@ def section(one: Application, figures: str) -> str:
 
 def document(results: Results, summary: str, found: dict[str, Limit | None], sections: list[str]) -> str:
     names = ", ".join(a.title for a in results.applications)
+    points = [(f"{a.title} on {c.label}, {count(p.cores, 'core')}", p) for a in results.applications for c in a.curves for p in c.points]
     body = [f'<header><p class="brand">moscope</p><h1>MOSBENCH</h1><p class="sub">{esc(results.machine)} · {esc(names)}</p></header>',
-            failures(results), unsteady(results), f"<section><h2>Summary (figure 3 of the paper)</h2>{summary}{ratios(results)}</section>",
+            failures(results), unsteady(points), f"<section><h2>Summary (figure 3 of the paper)</h2>{summary}{ratios(results)}</section>",
             f"<section><h2>Limits (figure 12 of the paper)</h2>{limits(results, found)}</section>", *sections]
     css = (HERE / "style.css").read_text(encoding="utf-8")
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -2,7 +2,7 @@
 """The page as a whole, from a run and its figures."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from analysis import style
@@ -108,8 +108,12 @@ def notices(run: Run) -> str:
     found = list(run.problems)
     if run.record and run.record.get("ok") is False:
         found.insert(0, "run.json: ok is false: some points of the run failed")
-    unsteady = [f"{lines.where(p)}: {trend.said(p.record)}" for p in run.points if "trend" in p.record]
-    return notice("This run is incomplete.", found) + notice("Some points were not steady.", unsteady)
+    return notice("This run is incomplete.", found) + unsteady((lines.where(p), p) for p in run.points)
+
+
+def unsteady(points: Iterable[tuple[str, Point]]) -> str:
+    """Of points with what they are called: those whose throughput changes while it is measured."""
+    return notice("Some points were not steady.", [f"{where}: {trend.said(p.record)}" for where, p in points if "trend" in p.record])
 
 
 def notice(title: str, found: list[str]) -> str:

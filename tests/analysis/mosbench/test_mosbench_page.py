@@ -33,13 +33,18 @@ def point(cores: int, ops: int, idle: float = 0.0, lock: float = 0.0, capacity: 
     split = {"idle": idle, "memory": capacity, "core": lock, "busy": 1 - idle - capacity - lock}
     times = {kind: {"user": share * MS, "kernel": 0} for kind, share in split.items()}
     core = {**times, "spin": {"busy": {}, "core": {"user": lock * MS}}, "window": MS}
-    names = [{"name": "queue.lock", "class": "spin", "wait_share": lock / (lock + capacity)}] if lock else []
     record = {"schema": "moscope.point/1", "workload": "exim", "operation": "messages delivered", "cores": cores, "ops": ops,
               "window_ms": 1.0, "throughput_per_s": ops * 1e3, "stderr_per_s": ops * 10.0, "user_us_per_op": (1 - idle) * cores * 1e3 / ops,
-              "system_us_per_op": 0.0, "kernel_share": 0.0, "cycles": split, "top_names": names, "windows": [{}], **more}
+              "system_us_per_op": 0.0, "kernel_share": 0.0, "cycles": split, "windows": [{}], **more}
     stats = {"cores": [core] * cores, "machine": {}, "attribution": {
         "spin": lock * window, "exposed": capacity * window, "classes": {"capacity": {"stall": capacity * window}}}}
-    return Point("p", record, stats)
+    return Point("p", record, stats, made={SHARED_BY_NAME: {"queue.lock": lock * window} if lock else {}})
+
+
+def lines_table(folder: Path, *rows: dict[str, Any]) -> Path:
+    nothing = {"spin": 0, **{f"{c}_stall": 0 for c in MISS_CLASS.names}}
+    parquet.write_table(pa.Table.from_pylist([{**nothing, **row} for row in rows]), folder / "lines.parquet")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (out / "points" / digest).mkdir(parents=True)
         (out / "points" / digest / "point.json").write_text(json.dumps({**made.record, "kernel": kernel}))
         (out / "points" / digest / "stats.json").write_text(json.dumps(made.stats))
+        spun = {"": 0.0, **made.made[SHARED_BY_NAME]}
+        lines_table(out / "points" / digest, *({"name": name, "spin": int(time)} for name, time in spun.items()))
         rows.append({"workload": "exim", "kernel": kernel, "cores": cores, "point": digest, "status": "done"})
     rows.append({"workload": "exim", "kernel": "pk", "cores": 24, "point": "lost", "status": "failed"})
     parquet.write_table(pa.Table.from_pylist(rows), out / "table.parquet")
@@ -189,16 +196,9 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "expected the folder of moscope mosbench" in capsys.readouterr().err
 
 
-def lines_table(folder: Path, *rows: dict[str, Any]) -> Path:
-    folder.mkdir()
-    nothing = {"spin": 0, **{f"{c}_stall": 0 for c in MISS_CLASS.names}}
-    parquet.write_table(pa.Table.from_pylist([{**nothing, **row} for row in rows]), folder / "lines.parquet")
-    return folder
-
-
 def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(tmp_path: Path) -> None:
     found = names.shared(lines_table(
-        tmp_path / "point",
+        tmp_path,
         {"name": "memory", "cold_stall": 60, "true_sharing_stall": 30, "secondary_stall": 10},
         {"name": "memory", "upgrade_stall": 5, "false_sharing_stall": 10},
         {"name": "table", "capacity_stall": 100, "secondary_stall": 9},
@@ -208,22 +208,20 @@ def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(t
     assert list(found) == ["lock", "memory", "table"]
 
 
-@pytest.mark.parametrize("content", [b"PAR1 and nothing", None])
-def test_lines_that_cannot_be_read_are_the_users_to_mend(tmp_path: Path, content: bytes | None) -> None:
-    """None: of a version without a column."""
+@pytest.mark.parametrize("what", ["missing", "damaged", "of a version without a column"])
+def test_lines_that_cannot_be_read_are_the_users_to_mend(tmp_path: Path, what: str) -> None:
     file = tmp_path / "lines.parquet"
-    if content is None:
+    if what == "damaged":
+        file.write_bytes(b"PAR1 and nothing")
+    elif what != "missing":
         parquet.write_table(pa.table({"name": ["lock"], "spin": [1]}), file)
-    else:
-        file.write_bytes(content)
     with pytest.raises(RunDirectoryError, match=r"lines.parquet: cannot be read \(.*\): expected a finished point"):
         names.shared(tmp_path)
 
 
-def test_a_point_without_lines_has_its_names_from_the_record(tmp_path: Path) -> None:
-    assert names.shared(tmp_path) is None
+def test_the_time_of_sharing_is_divided_by_name() -> None:
     p = point(48, 100, lock=0.5)
-    assert per_operation(p, 0.0)["queue.lock"] == pytest.approx(0.5 * 48 * 1e3 / 100)
-    p.made[SHARED_BY_NAME] = {"memory": 0.2 * 48 * MS}
+    p.made[SHARED_BY_NAME] = {"queue.lock": 0.3 * 48 * MS, "memory": 0.1 * 48 * MS}
     found = per_operation(p, 0.0)
-    assert "queue.lock" not in found and found["memory"] == pytest.approx(0.2 * 48 * 1e3 / 100)
+    whole = 48 * 1e3 / 100
+    assert [found[cause] for cause in ("queue.lock", "memory", OTHERS)] == [pytest.approx(part * whole) for part in (0.3, 0.1, 0.1)]

@@ -75,7 +75,6 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
     assert run.points.column("cores").to_pylist() == [1, 12, 1, 12]
     for row in run.points.to_pylist():
         assert sum(row[part] for part in ("busy", "idle", "core", "memory")) == pytest.approx(1)
-    assert set(run.points.column("trend_after").to_pylist()) == {None}
     assert set(run.lines.column("point").to_pylist()) == set(run.points.column("point").to_pylist())
     assert run.sql("SELECT count(*) AS transactions FROM pairs").column("transactions").to_pylist() == [run.pairs.num_rows]
     asked = run.sql("SELECT point, sum(stall)::BIGINT AS stall FROM lines GROUP BY point ORDER BY point")
@@ -84,6 +83,15 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
                                  for point in sorted({r["point"] for r in lines})]
     with pytest.raises(package.UserError, match="transactions.parquet: no such file: expected a run with detail"):
         run.transactions  # noqa: B018
+
+
+def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
+    document = json.loads((folder / "run.json").read_text())
+    document["points"][1]["trend"] = {"windows": 1, "before": 9.0, "after": 1.0}
+    (folder / "run.json").write_text(json.dumps(document))
+    points = package.open_run(folder).points
+    assert [points.column(f"trend_{side}").to_pylist() for side in ("before", "after")] == [[None, 9.0], [None, 1.0]]
 
 
 def test_a_sweep_has_a_row_for_each_point(tmp_path: Path) -> None:

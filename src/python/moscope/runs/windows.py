@@ -94,11 +94,15 @@ def standard_error(values: list[float]) -> float | None:
     return math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n)
 
 
+def parts_of_the_work(windows: list[Moment], cycle: int | None) -> bool:
+    """Whether windows differ because they are different parts of work that repeats itself every `cycle`: those of fewer than two."""
+    return bool(cycle) and sum(w.tick for w in windows) < 2 * (cycle or 0)
+
+
 def estimate(windows: list[Moment], cycle: int | None, amounts: list[float], per: list[float]) -> confidence.Mean:
-    """As confidence.estimate. Where the work repeats itself every `cycle`, the windows of fewer than two cycles differ because they are
-    different parts of the work, so their spread says nothing of the error."""
+    """As confidence.estimate; the spread of windows that are different parts of the work says nothing of the error."""
     mean = confidence.estimate(amounts, per)
-    return replace(mean, stderr=None, half_width=None) if cycle and sum(w.tick for w in windows) < 2 * cycle else mean
+    return replace(mean, stderr=None, half_width=None) if parts_of_the_work(windows, cycle) else mean
 
 
 def throughput(windows: list[Moment], cycle: int | None = None) -> confidence.Mean:
@@ -107,8 +111,8 @@ def throughput(windows: list[Moment], cycle: int | None = None) -> confidence.Me
 
 
 def changes(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
-    """`trend` of POINT, if throughput changes over the windows. Windows of fewer than two cycles are different parts of the work."""
-    if cycle and sum(w.tick for w in windows) < 2 * cycle:
+    """`trend` of POINT, if throughput changes over the windows."""
+    if parts_of_the_work(windows, cycle):
         return {}
     found = trend.of([float(w.operations) for w in windows], [w.tick / FS_PER_S for w in windows])
     return {"trend": found.document()} if found else {}
