@@ -86,6 +86,21 @@ TEST_F(Waiting, ACoreInASpinLoopSleepsOnceNoPrefetchIsUnderWay) {
     EXPECT_TRUE(port.sleeping_);
 }
 
+/// As one does that reads its own task structure and that of a lock's owner.
+TEST_F(Waiting, ACoreInASpinLoopSleepsWhereverItsTwoLinesLie) {
+    for (const Addr apart : {Addr{kLineBytes}, Addr{Port::kSlots} * kLineBytes, 2 * Addr{Port::kSlots} * kLineBytes}) {
+        TimedMachine fresh;
+        // pause; mov eax, [rsi]; mov edx, [rdi]; jmp to the beginning
+        fresh.m.code(kCode, {0xf3, 0x90, 0x8b, 0x06, 0x8b, 0x17, 0xeb, 0xf8});
+        fresh.m.core.r[rsi] = kLine;
+        fresh.m.core.r[rdi] = kLine + apart;
+        fresh.begin();
+        fresh.at(kUs, [] {}); // up to here the core is ahead of all events
+        fresh.queue.run(3 * kUs);
+        EXPECT_TRUE(fresh.port.sleeping_) << apart << " bytes apart";
+    }
+}
+
 TEST_F(Waiting, MwaitDoesNotSleepOnALineThatWasTakenSinceMonitor) {
     monitors();
     port.lose(kLine); // before MONITOR it would be fetched again, so from the first instruction's end on
