@@ -54,6 +54,12 @@ def test_a_row_is_the_difference_of_two_lengths_for_each_unit() -> None:
     assert row["parts"]["event queue"] == 24 and row["parts"]["crossbar and network"] == 180
 
 
+def test_a_window_is_counted_without_and_with_the_instructions_in_spin_loops() -> None:
+    row = instructions.window_row(callgrind.parse(PROFILE), units=100, spun=300)
+    assert row["instructions"] == 1020 / 100 and row["with_spinning"] == 1020 / 400
+    jsonio.validate({"schema": instructions.SCHEMA, "machine": "opteron48", "protocol": "MOESI_HTAssist", "rows": [row]})
+
+
 def check(moscope: Moscope, loads: list[str]) -> None:
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     got = moscope("bench", "instructions", "--json", *(f"--load={name}" for name in loads), timeout=900)

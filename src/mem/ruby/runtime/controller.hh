@@ -49,9 +49,9 @@ struct BufferPort {
 
 /// What a pure hit touches; see Port.
 struct HitInfo {
-    unsigned rights = 0;
     Tick *stamp = nullptr;
     std::byte *bytes = nullptr;
+    bool other = false; ///< an access of the other type would be one, too, of the same entry
 };
 
 /// What a controller is to the machine, whatever its protocol calls it: caches hold copies, a home keeps a node's memory
@@ -121,7 +121,8 @@ class AbstractController : public Component {
     virtual void view(Addr line, LineView &out) = 0;
     /// Calls f for every line that a cache array of the controller holds.
     virtual void for_each_entry(void *context, void (*f)(void *, const AbstractCacheEntry &)) = 0;
-    virtual bool probe_hit(Addr line, RubyRequestType type, HitInfo &out) = 0;
+    /// Whether an access of a type is a pure hit; if so, also whether one of type `other` would be. NULL: it is not asked.
+    virtual bool probe_hit(Addr line, RubyRequestType type, RubyRequestType other, HitInfo &out) = 0;
 
     const std::uint64_t *transition_counts() const { return counts_; }
     Tick now() const { return now_; }

@@ -39,9 +39,7 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
     lines_.reserve(64);
 }
 
-RubyRequestType Sequencer::type_of(AccessKind k) const {
-    if (__builtin_expect(k == AccessKind::load, 1))
-        return RubyRequestType_LD;
+RubyRequestType Sequencer::rare_type_of(AccessKind k) const {
     switch (k) {
     case AccessKind::load: return RubyRequestType_LD;
     case AccessKind::fetch: return RubyRequestType_IFETCH;
@@ -136,19 +134,18 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
             return probe_otherwise(way, k, at, when);
     if (!lines_.empty() && busy(line))
         return nullptr;
+    // A line that may be written may be read as well only if the protocol says so: ask for the other right, too.
+    const RubyRequestType other = k == AccessKind::fetch ? RubyRequestType_NULL
+                                  : needs_write(k)       ? RubyRequestType_LD
+                                                         : RubyRequestType_ST;
     HitInfo hit;
-    if (!c_.probe_hit(line, type_of(k), hit))
+    if (!c_.probe_hit(line, type_of(k), other, hit))
         return nullptr;
     std::byte *bytes = checks_data_ ? hit.bytes : memory_ + line;
     if (hit.stamp) {
-        // A line that may be written may be read as well only if the protocol says so: ask for the other right.
-        unsigned rights = needs_write(k) ? Port::right_store : Port::right_load;
-        if (k != AccessKind::fetch) {
-            HitInfo other;
-            if (c_.probe_hit(line, needs_write(k) ? RubyRequestType_LD : RubyRequestType_ST, other) &&
-                other.stamp == hit.stamp)
-                rights = Port::right_load | Port::right_store;
-        }
+        const unsigned rights = hit.other        ? Port::right_load | Port::right_store
+                                : needs_write(k) ? Port::right_store
+                                                 : Port::right_load;
         port_.fill(k == AccessKind::fetch, line, rights, hit.stamp, bytes);
         *hit.stamp = when;
     }
@@ -162,7 +159,7 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
 std::byte *Sequencer::probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when) {
     if (!way.free) {
         HitInfo hit;
-        if ((!lines_.empty() && busy(way.line)) || !c_.probe_hit(way.line, type_of(k), hit))
+        if ((!lines_.empty() && busy(way.line)) || !c_.probe_hit(way.line, type_of(k), RubyRequestType_NULL, hit))
             return nullptr;
         if (hit.stamp)
             *hit.stamp = when;

@@ -158,7 +158,10 @@ class Sequencer {
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
     void finish(Access &a, std::byte *carried, bool first, MachineType supplier);
     Line *in_flight(Addr line, TxnId txn);
-    RubyRequestType type_of(AccessKind k) const;
+    RubyRequestType type_of(AccessKind k) const {
+        return __builtin_expect(k == AccessKind::load, 1) ? RubyRequestType_LD : rare_type_of(k);
+    }
+    RubyRequestType rare_type_of(AccessKind k) const;
 
     Params p_;
     AbstractController &c_;

@@ -160,7 +160,7 @@ class Code:
         for s in statements:
             if self.probe and not isinstance(s, (ast.If, ast.Peek, ast.Trigger)) and not statement_looks_only(s):
                 # A statement with an effect ends the probe: the request goes through the queue.
-                self.out("return false;")
+                self.out("return nullptr;")
                 return
             if self.located and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
                 self.out(f"at({quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line});")
@@ -265,7 +265,7 @@ class Code:
                           self.expr(s.tbe) if s.tbe is not None else "nullptr",
                           self.expr(s.address)])
         if self.probe:
-            self.out(f"return pure_hit({event}, {args}, hit_);")
+            self.out(f"return if_pure({event}, {args});")
             return
         buffer = s.in_port.buffer
         is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
@@ -295,7 +295,7 @@ class Code:
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
         where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
         if self.probe:
-            self.out("return false;")
+            self.out("return nullptr;")
         elif isinstance(s.message, ast.Literal):  # no string is made on the hot path
             self.out(f"assertion_failed({quoted(str(s.message.value))}, {where});")
         else:

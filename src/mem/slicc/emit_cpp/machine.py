@@ -452,24 +452,28 @@ class MachineEmitter:
         out, m = self.out, self.machine
         found = analyse_hits(m)
         if found.port is None or m.entry_type is None or not found.hits:
-            with out.block("bool probe_hit(Addr, RubyRequestType, HitInfo &) override"):
+            with out.block("bool probe_hit(Addr, RubyRequestType, RubyRequestType, HitInfo &) override"):
                 out("return false;")
             return
         out("// Pure hits: the transition keeps the state and only calls back, touches the order and pops.")
         self.hit_table(found)
-        with out.block(f"bool pure_hit({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, HitInfo &hit_)"):
-            out(f"if (!cache_entry || !kPureHit[getState({self.state_call()})][event]) return false;")
-            for p in m.params:
-                if p.type.name == CACHE:
-                    out(f"if ({p.name} && {p.name}->holds(cache_entry)) hit_.stamp = {p.name}->stamp(cache_entry->slot);")
-            out(f"hit_.bytes = cache_entry->{data_field(m.entry_type)}.bytes();")
-            out("return true;")
-        with out.block("bool probe_hit(Addr line, RubyRequestType type, HitInfo &hit_) override"):
+        with out.block(f"Entry_ *if_pure({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+            out(f"return cache_entry && kPureHit[getState({self.state_call()})][event] ? cache_entry : nullptr;")
+        with out.block("Entry_ *pure_hit(Addr line, RubyRequestType type)"):
             out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
                 "int Size, contextId; Addr ProgramCounter; } in_msg{line, line, type, RubyAccessMode_User, PrefetchBit_No, 8, 0, 0};")
             out("(void)in_msg;")
             self.code(probe=True).block(found.port.body)
-            out("return false;")
+            out("return nullptr;")
+        with out.block("bool probe_hit(Addr line, RubyRequestType type, RubyRequestType other, HitInfo &hit_) override"):
+            out("Entry_ *const e = pure_hit(line, type);")
+            out("if (!e) return false;")
+            caches = [p.name for p in m.params if p.type.name == CACHE]
+            for i, name in enumerate(caches):
+                out(f"{'else ' if i else ''}if ({name} && {name}->holds(e)) hit_.stamp = {name}->stamp(e->slot);")
+            out(f"hit_.bytes = e->{data_field(m.entry_type)}.bytes();")
+            out("hit_.other = other != RubyRequestType_NULL && pure_hit(line, other) == e;")
+            out("return true;")
 
     def hit_table(self, found: HitAnalysis) -> None:
         """Writes the table of pure hits. A hit that does not update the replacement order has no stamp, so it is not served inline."""

@@ -76,7 +76,13 @@ def exim_row(shared: Shared, scale: float) -> dict[str, Any]:
     answer = json.loads(said[0])
     if answer["state"] != "time" or len(profiles) != exim_window.PARTS:
         raise SimulatorBug(f"bench instructions: {EXIM}: the window ended with {answer['state']} after {len(profiles)} engine calls")
-    return row_of(EXIM, exim_window.TITLE, exim_window.UNIT, profiles[exim_window.PART], answer["units"])
+    return window_row(profiles[exim_window.PART], answer["units"], answer["spun"])
+
+
+def window_row(profile: callgrind.Profile, units: int, spun: int) -> dict[str, Any]:
+    """The row of a window in which the guest has run `units` instructions outside spin loops and `spun` in them."""
+    row = row_of(EXIM, exim_window.TITLE, exim_window.UNIT, profile, units)
+    return row | {"with_spinning": profile.instructions / (units + spun)}
 
 
 def names(shared: Shared, chosen: list[str]) -> list[str]:

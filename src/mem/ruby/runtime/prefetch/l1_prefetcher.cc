@@ -56,7 +56,7 @@ void L1Prefetcher::demanded(const Access &a, const Access *before) {
 
 bool L1Prefetcher::in_l1(Addr line, RubyRequestType by) const {
     HitInfo hit;
-    return sequencer_.controller().probe_hit(line, by, hit);
+    return sequencer_.controller().probe_hit(line, by, RubyRequestType_NULL, hit);
 }
 
 void L1Prefetcher::used(Brought &b, Tick when) {
