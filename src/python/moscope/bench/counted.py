@@ -29,7 +29,7 @@ class Load:
 
 LOADS = {
     "l1_hit": Load("L1 hit", "load", "l1_hits", 0.002, 0.012),
-    "l2_hit": Load("hit in the next cache", "load", "l2_hits", 0.01, 0.04),
+    "l2_hit": Load("hit in the next cache", "load", "l2_hits", 0.01, 0.16),
     "l3_hit": Load("L3 hit", "load", "l3_misses", 0.04, 0.16),
     "dram_far": Load("DRAM, greatest distance", "load", "dram_far", 0.02, 0.08),
     "tester": Load("random tester", "checked load", "tester", 0.002, 0.01),
