@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The slots in which a port remembers lines that hit: which of them two lines share.
-#include <memory>
-
 #include <gtest/gtest.h>
 
 #include "mem/port.hh"
