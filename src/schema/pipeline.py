@@ -33,7 +33,7 @@ class Core(Described):
                         default=Name("out_of_order", "x: AMD 40546, reorder buffer"), choices=lambda: MODELS)
     window: Count = param("operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
                           least=4, most=256)
-    mispredicted: Cycles = param("from the end of a branch that was not foreseen until the operation after it is dispatched",
+    mispredicted: Cycles = param("from the resolution of a mispredicted branch until the next operation is dispatched",
                                  default=Cycles("12cycles", "x: AMD 40546, 12 cycles and more"), most="1000cycles")
 
 

@@ -39,7 +39,7 @@ class L1dPrefetch(Described):
     streams: Count = param("instructions whose strides it remembers", default=Count(32, "assumed"), least=1, most=4096)
     ahead: Count = param("strides ahead of an access that it fetches", default=Count(
         3, "x: AMD 25112, section 5.6, of the family before: the third line after two in a row"), least=1, most=32)
-    buffers: Count = param("lines of the core in flight, whosever they are, at which it fetches no more",
+    buffers: Count = param("it sends nothing while so many lines of the core are in flight, prefetches or not",
                            default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
 
 
@@ -51,7 +51,7 @@ class L1iPrefetch(Described):
         "next_line", "x: AMD 25112, section A.5, of the family before: the line and the next one"), choices=l1i_policies)
     ahead: Count = param("lines after the one asked for that it fetches", default=Count(1, "x: AMD 25112, section A.5"),
                          least=1, most=32)
-    buffers: Count = param("lines of the core in flight, whosever they are, at which it fetches no more",
+    buffers: Count = param("it sends nothing while so many lines of the core are in flight, prefetches or not",
                            default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of job: what they plan, run and give as figures."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from moscope.errors import UserError
 from moscope.guest import kernel, kernel_build, packages, rootimage
 from moscope.runs.options import Options
 from moscope.sweeps import axes, jobs, main, of_run
+from moscope.sweeps.jobs import run
 from moscope.sweeps.points import command
 from moscope.sweeps.spec import Spec
 from moscope.workloads import build
@@ -46,6 +48,7 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
     ("protocol check", {"protocol": "MSJ"}, 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),
     ("run", {"workload": "counter", "cores": 4, "windows": "2"}, "windows: 2: expected a whole number"),
+    ("run", {"program": "/usr/bin/true", "cores": 4, "env": "A='x"}, "env: A='x: no closing quotation: expected words separated"),
     ("run", {"workload": "counter", "cores": "1,2", "kernel": "distro"}, "cores: 2 points in one: expected one value here, or an axis"),
     ("trace", {"script": "c0 ld A@n0", "seed": "x"}, "seed: x: expected a whole number"),
 ])
@@ -80,8 +83,25 @@ def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
     assert spec is not None
     assert spec.axes == {"kernel": ["stock", "pk"], "cores": [1, 4], "links.clock": ["1GHz", "2GHz"]}
     assert {"workload": "counter", "dram.channels": "1", "seed": 3, "windows": 1}.items() <= spec.fixed.items()
-    assert len(axes.points(spec)) == 8
+    points = axes.points(spec)
+    assert len(points) == 8
+    plans = [run.plan_of(jobs.find("run"), params, build=False) for params in points]
+    assert {(p.points[0].kernel, p.points[0].cores, p.machine.links.clock.hertz) for p in plans} == {
+        (kernel, cores, clock) for kernel in ("stock", "pk") for cores in (1, 4) for clock in (1e9, 2e9)}
     assert of_run.spec(Shared(sets=["dram.channels=1"]), given) is None
+
+
+def test_each_value_of_a_repeated_option_reaches_the_points_of_a_sweep(tmp_path: Path) -> None:
+    program, source = tmp_path / "server", tmp_path / "server.c"
+    source.write_text("void reply(void) {}\nvoid handle(void) { reply(); }\nint main(void) { handle(); }\n")
+    subprocess.run(["cc", "-O0", "-o", program, source], check=True)
+    given = Options(program=str(program), kernel="stock", cores="4", begin="threads", variables=("A=x y", "B="), count=("handle", "reply"))
+    spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz"]), given)
+    assert spec is not None
+    first = axes.points(spec)[0]
+    plan = run.plan_of(jobs.find("run"), first, build=False)
+    assert plan.points[0].count == ["handle", "reply"] and plan.own is not None and plan.own.variables == ("A=x y", "B=")
+    assert "--env 'A=x y' --env B= --count handle --count reply" in command(jobs.find("run"), first)
 
 
 def test_a_dry_run_builds_neither_kernel_nor_root_image_nor_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

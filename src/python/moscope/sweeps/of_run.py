@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope run` with several values of a `--set` as a sweep: workloads, kernels and core counts become axes, too."""
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
@@ -9,6 +10,7 @@ from moscope.cli import Shared
 from moscope.runs import options
 from moscope.runs.options import Options
 from moscope.sweeps import overrides
+from moscope.sweeps.jobs.run import parameter
 from moscope.sweeps.spec import Spec, Value
 
 AXES = ("workload", "kernel", "cores")
@@ -23,7 +25,8 @@ def spec(shared: Shared, given: Options) -> Spec | None:
     points = options.make(replace(shared, sets=firsts), given).points
     axes: dict[str, list[Value]] = {} if given.program else {"workload": _distinct(p.workload for p in points)}
     axes |= {"kernel": _distinct(p.kernel for p in points), "cores": _distinct(p.cores for p in points)}
-    own = {f.name: value for f in fields(given) if f.name not in AXES and (value := getattr(given, f.name)) is not None}
+    own = {parameter(f.name): shlex.join(value) if isinstance(value, tuple) else value for f in fields(given)
+           if f.name not in AXES and (value := getattr(given, f.name)) != f.default}
     fixed: dict[str, Any] = {"machine": shared.machine, "seed": shared.seed, **own, **{k: v[0] for k, v in single.items()},
                              **{name: values[0] for name, values in axes.items() if len(values) == 1}}
     exclude: list[dict[str, list[Value]]] = []

@@ -3,6 +3,7 @@
 
 import math
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import fields
@@ -24,11 +25,18 @@ if TYPE_CHECKING:
 
 USUAL_WINDOWS = 16
 ONE = ("workload", "kernel", "cores")  # of which `moscope run` takes several
+# Options that `moscope run` takes repeatedly. Their parameter is one text, with its words separated as in a shell.
+REPEATED = {"packages": "with", "variables": "env", "count": "count"}
+
+
+def parameter(option: str) -> str:
+    """The name of the parameter for a field of `Options`: that of the command line."""
+    return REPEATED.get(option, option)
 
 
 class Run(Job):
     name = "run"
-    options = tuple(f.name for f in fields(options.Options))
+    options = tuple(parameter(f.name) for f in fields(options.Options))
     required = ("cores",)
     light = False
     figures_first = ("throughput_per_s",)
@@ -61,6 +69,11 @@ class Run(Job):
         result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
         return result.point
+
+    def words_of(self, name: str, value: Value) -> list[str]:
+        if name in REPEATED.values():
+            return [word for one in words(name, value) for word in (f"--{name}", one)]
+        return super().words_of(name, value)
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The numbers of a point, those in `cycles` as cycles.busy and so on, and its texts."""
@@ -138,18 +151,32 @@ def plan_of(kind: Job, params: Params, build: bool = True) -> options.Plan:
     """The plan of `moscope run` for one point; UserError for an option that means several. Without `build`, it lacks the workloads'
     programs."""
     chosen = shared(kind, params)
-    given: dict[str, Any] = {name: text(params[name]) for name in kind.options if name in params}
+    given: dict[str, Any] = {}
     for option in fields(options.Options):
-        if option.name in given and "int" in str(option.type):
-            value = params[option.name]
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise UserError(f"{option.name}: {value}: expected a whole number")
+        name = parameter(option.name)
+        if name not in params:
+            continue
+        value = params[name]
+        if option.name in REPEATED:
+            given[option.name] = words(name, value)
+        elif "int" not in str(option.type):
+            given[option.name] = text(value)
+        elif isinstance(value, bool) or not isinstance(value, int):
+            raise UserError(f"{name}: {value}: expected a whole number")
+        else:
             given[option.name] = value
     plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed, build)
     if len(plan.points) != 1:
         several = next((n for n in ONE if len({getattr(p, n) for p in plan.points}) > 1), "kernel")
         raise UserError(f"{several}: {len(plan.points)} points in one: expected one value here, or an axis for several")
     return plan
+
+
+def words(name: str, value: Value) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text(value)))
+    except ValueError as error:
+        raise UserError(f"{name}: {value}: {str(error).lower()}: expected words separated as in a shell") from None
 
 
 def configuration(plan: options.Plan, one: options.Point, made_from: inputs.Inputs) -> dict[str, Any]:
