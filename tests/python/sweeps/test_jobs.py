@@ -51,6 +51,7 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
     ("run", {"program": "/usr/bin/true", "cores": 4, "env": "A='x"}, "env: A='x: no closing quotation: expected words separated"),
     ("run", {"workload": "counter", "cores": "1,2", "kernel": "distro"}, "cores: 2 points in one: expected one value here, or an axis"),
     ("trace", {"script": "c0 ld A@n0", "seed": "x"}, "seed: x: expected a whole number"),
+    ("trace", {"script": "c0 ld A@n0", "seed": -1}, "seed: -1: expected 0 to 9007199254740991"),
 ])
 def test_a_parameter_that_a_job_cannot_take_is_a_user_error(name: str, params: dict[str, Any], error: str) -> None:
     with pytest.raises(UserError) as raised:

@@ -11,7 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from moscope import jsonio
-from moscope.sweeps import main, spec
+from moscope.sweeps import main, spec, worker
+from moscope.sweeps.jobs import check
 
 Moscope = Callable[..., CompletedProcess[str]]
 SWEEP = """job = "trace"
@@ -71,8 +72,11 @@ def test_a_failing_point_is_reported_with_its_command_and_the_others_go_on(mosco
     # MSI has no uncached load: found when the point runs.
     text = SWEEP.replace("c2 st A@n1", "c2 ldu A@n1").replace("probe_filter.enabled = [true, false]",
                                                               'protocol = ["MSI", "MOESI_HTAssist"]')
-    document = swept(moscope, tmp_path, text, code=2)
+    document = swept(moscope, tmp_path, text, "--plot", "totl ~ links.clock", code=2)
     assert (document["points"], document["done"], len(document["failed"])) == (4, 2, 2)
+    # A figure that no point has is noticed at the end; the results are complete all the same.
+    assert json.loads((tmp_path / "out/sweep.json").read_text())["failed"] == document["failed"]
+    assert "uncached load" in (tmp_path / "out/report.html").read_text()
     failure = document["failed"][0]
     assert failure["command"] == ("./moscope trace 'c0 ld A@n1; c2 ldu A@n1' --machine small --set links.clock=1GHz --set protocol=MSI")
     assert [(r["status"], r["error"] is None) for r in rows(document)] == [("failed", False), ("done", True)] * 2
@@ -94,6 +98,25 @@ def test_points_whose_worker_ends_without_a_word_have_failed_and_the_others_are_
     outcome = main.run(described, tmp_path / "out")
     assert (outcome.exit_code, outcome.document["done"], len(outcome.failed)) == (5, 1, 1)
     assert [(r["status"], r["total_cycles"]) for r in rows(outcome.document)] == [("done", 7.0), ("failed", None)]
+
+
+def test_points_that_found_what_they_look_for_make_the_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec.Spec("protocol check", {"machine": "small", "protocol": "MSI", "ops": 1000}, {"seed": [1, 2]})
+    document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}
+
+    def one_with_a_violation(root: Path, *_: Any) -> int:
+        for digest, violations in zip(json.loads((root / "workflow" / "config.json").read_text())["points"], ([], ["c0 read 7"]), strict=True):
+            monkeypatch.setattr(check.JOB, "run", lambda *_, v=violations: {**document, "violations": v})
+            monkeypatch.setattr(worker.os, "chdir", lambda _: None)
+            assert worker.Worker(root).point(digest) == 0
+        return 0
+
+    monkeypatch.setattr(main.snakemake, "run", one_with_a_violation)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    outcome = main.run(described, tmp_path / "out")
+    jsonio.validate(outcome.document)
+    assert (outcome.exit_code, outcome.document["done"], outcome.failed) == (1, 2, [])
+    assert [(f["params"]["seed"], f["finding"]) for f in outcome.document["findings"]] == [(2, "1 violation: c0 read 7")]
 
 
 @pytest.mark.parametrize("options, error", [

@@ -95,6 +95,8 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
         outcome = main.run(described, folder.path, executor=executor, at_once=jobs, plot=plot, say=shared.say, progress=show)
         if check and outcome.failed:
             raise _error(outcome.failed[0])
+        if outcome.wrong:
+            raise outcome.wrong
     return Sweep(folder.path, outcome.document, outcome.failed, folder.kept)
 
 

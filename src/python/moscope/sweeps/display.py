@@ -77,6 +77,13 @@ def show(outcome: "Outcome", shared: Shared) -> None:
         if "plot" in document:
             print(f"plot: {document['plot']}")
     failures(outcome)
+    found = document.get("findings", [])
+    for one in found[:FAILURES_SHOWN]:
+        print(f"found: {one['finding'].splitlines()[0]}\n  to repeat it: {one['command']}", file=sys.stderr)
+    if len(found) > FAILURES_SHOWN:
+        print(f"and {number(len(found) - FAILURES_SHOWN, 'finding')} more (sweep.json lists all)", file=sys.stderr)
+    if outcome.wrong:
+        print(outcome.wrong.report(), file=sys.stderr)
 
 
 def failures(outcome: "Outcome") -> None:

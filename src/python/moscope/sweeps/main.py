@@ -33,14 +33,20 @@ WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, erro
 
 @dataclass(frozen=True)
 class Outcome:
-    """`document` is moscope.sweep/1; `failed` has a failure (error, command) for each failed point."""
+    """`document` is moscope.sweep/1; `failed` has a failure (error, command) for each failed point. `wrong`: what is wrong with the
+    figure asked for, which only a finished point could show."""
 
     document: dict[str, Any]
     failed: list[dict[str, Any]] = field(default_factory=list)
+    wrong: UserError | None = None
 
     @property
     def exit_code(self) -> int:
         codes = {int(f["exit_code"]) for f in self.failed}
+        if self.wrong:
+            codes.add(self.wrong.exit_code)
+        if self.document.get("findings"):
+            codes.add(errors.FOUND)
         return next((kind.exit_code for kind in WORST_FIRST if kind.exit_code in codes), errors.OK)
 
 
@@ -100,10 +106,22 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     else:
         failed = []
     results.write(spec, found, store)
-    shown = report.write(store.root, plot, say)
-    whole = {**document(found, store), "failed": failed, **shown}
+    whole, wrong = {**document(found, store), "failed": failed, **findings(found, spec, store)}, None
+    write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # the report reads it
+    try:
+        whole |= report.write(store.root, plot, say)
+    except UserError as error:
+        wrong = error
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")
-    return Outcome(whole, failed)
+    return Outcome(whole, failed, wrong)
+
+
+def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
+    """What checks have found, with the commands that find it again; nothing if they have found nothing."""
+    job = jobs.find(spec.job)
+    found = [{"digest": p.digest, "params": p.params, "finding": result["finding"], "command": planning.command(job, p.params)}
+             for p in {p.digest: p for p in points}.values() if "finding" in (result := store.result(p.digest) or {})]
+    return {"findings": found} if found else {}
 
 
 def failure(point: Point, spec: Spec, store: Store) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from moscope._version import VERSION
 from moscope.errors import UserError, unknown_name
 from moscope.sweeps import axes, jobs
-from moscope.sweeps.jobs.base import SHARED, Job, Planned, Say, text
-from moscope.sweeps.spec import Params, Spec
+from moscope.sweeps.jobs.base import SHARED, Job, Planned, Say
+from moscope.sweeps.spec import Params, Spec, text
 
 
 @dataclass(frozen=True)

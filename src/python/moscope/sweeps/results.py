@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope.sweeps.points import Point
-from moscope.sweeps.spec import Params, Spec, Value
+from moscope.sweeps.spec import Spec, Value, text
 from moscope.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -17,14 +17,23 @@ if TYPE_CHECKING:
 TABLE, LINES = "table.parquet", "lines.parquet"
 SCHEMA, LINES_SCHEMA = "moscope.sweep.table/1", "moscope.sweep.lines/1"
 DONE, FAILED, MISSING = "done", "failed", "missing"
+MEASURED = "measured_"
 
 
-def row(point: Point, store: Store) -> dict[str, Value | None]:
-    """Parameters first, then status, figures and the error's text. A figure of a parameter's name is left out: they are equal."""
-    result, failure = store.result(point.digest), store.failure(point.digest)
+def rows(points: list[Point], store: Store) -> list[dict[str, Value | None]]:
+    """Parameters first, then status, figures and the error's text. A figure with a parameter's name is left out where it equals the
+    parameter in all points; else it is `measured_NAME`, such as the windows that --until-error has left of those allowed."""
+    results = [store.result(p.digest) for p in points]
+    measured = {name for p, r in zip(points, results, strict=True) if r for name, value in r["figures"].items()
+                if name in p.params and text(value) != text(p.params[name])}
+    return [_row(p, r, store.failure(p.digest), measured) for p, r in zip(points, results, strict=True)]
+
+
+def _row(point: Point, result: dict[str, Any] | None, failure: dict[str, Any] | None, measured: set[str]) -> dict[str, Value | None]:
     status = DONE if result else FAILED if failure else MISSING
-    figures = result["figures"] if result else {}
-    return {**point.params, "point": point.digest, "status": status, **{k: v for k, v in figures.items() if k not in point.params},
+    figures = {f"{MEASURED}{name}" if name in measured and name in point.params else name: value
+               for name, value in (result["figures"] if result else {}).items() if name in measured or name not in point.params}
+    return {**point.params, "point": point.digest, "status": status, **figures,
             "seconds": result["seconds"] if result else None, "error": failure["error"] if failure and not result else None}
 
 
@@ -43,11 +52,11 @@ def column(values: list[Any]) -> "pa.Array":
 def table(spec: Spec, points: list[Point], store: Store) -> "pa.Table":
     import pyarrow as pa
 
-    rows = [row(p, store) for p in points]
-    names = list(dict.fromkeys([*spec.names(), *(name for r in rows for name in r)]))
+    found = rows(points, store)
+    names = list(dict.fromkeys([*spec.names(), *(name for r in found for name in r)]))
     names.sort(key=lambda n: n in ("seconds", "error"))
-    found = pa.table({name: column([r.get(name) for r in rows]) for name in names})
-    return found.replace_schema_metadata({"schema": SCHEMA, "axes": "\n".join(spec.axes), "job": spec.job})
+    made = pa.table({name: column([r.get(name) for r in found]) for name in names})
+    return made.replace_schema_metadata({"schema": SCHEMA, "axes": "\n".join(spec.axes), "job": spec.job})
 
 
 def lines(spec: Spec, points: list[Point], store: Store) -> "pa.Table | None":
@@ -57,19 +66,20 @@ def lines(spec: Spec, points: list[Point], store: Store) -> "pa.Table | None":
     from moscope.sweeps import jobs
 
     parts = []
-    for p in points:
+    axes = {name: column([p.params[name] for p in points]) for name in spec.axes}  # of one type in all parts
+    for n, p in enumerate(points):
         found = jobs.find(spec.job).lines(store.point(p.digest)) if store.done(p.digest) else None
         if found is not None:
-            parts.append(_placed(found, {name: p.params[name] for name in spec.axes}, p.digest))
+            parts.append(_placed(found, {name: values[n] for name, values in axes.items()}, p.digest))
     if not parts:
         return None
     return pa.concat_tables(parts, promote_options="permissive").replace_schema_metadata({"schema": LINES_SCHEMA})
 
 
-def _placed(found: "pa.Table", params: Params, digest: str) -> "pa.Table":
+def _placed(found: "pa.Table", params: "dict[str, pa.Scalar]", digest: str) -> "pa.Table":
     import pyarrow as pa
 
-    front = {name: column([value] * found.num_rows) for name, value in params.items()}
+    front = {name: pa.repeat(value, found.num_rows) for name, value in params.items()}
     return pa.table({**front, "point": [digest] * found.num_rows, **{n: found[n] for n in found.column_names if n not in front}})
 
 

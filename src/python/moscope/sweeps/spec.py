@@ -19,6 +19,11 @@ PARTS = ("job", "fixed", "axes", "zip", "exclude")
 EXAMPLE = 'such as job = "trace"'
 
 
+def text(value: Value) -> str:
+    """A value as the command line takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Spec:
     """`zips`: names of axes that advance together. `exclude`: points that match all entries of one are left out."""
@@ -92,7 +97,7 @@ def _axis(where: str, values: Any) -> list[Value]:
         raise UserError(f"{where}: {str(values)[:40]}: expected a list of one value or more")
     found = [_scalar(where, v) for v in values]
     for v in found:
-        if [str(f) for f in found].count(str(v)) > 1:
+        if [text(f) for f in found].count(text(v)) > 1:
             raise UserError(f"{where}: {v} appears twice: expected each value once")
     return found
 

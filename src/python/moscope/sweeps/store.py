@@ -19,7 +19,7 @@ from moscope.errors import UserError
 
 RESULT, DOCUMENT = "result.json", "document.json"
 SILENT_S = 600.0  # naming the lines of 48 cores took three minutes in one step
-FOLDERS = ("points", "failed", "batches", "boots", "locks", "work", "states", "workflow")
+FOLDERS = ("points", "failed", "marks", "batches", "boots", "locks", "work", "states", "workflow")
 
 
 class Store:
@@ -27,6 +27,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._whole: set[str] = set()  # points whose result was read once
 
     @property
     def config(self) -> Path:
@@ -49,7 +50,19 @@ class Store:
         return read(self.point(digest) / RESULT)
 
     def done(self, digest: str) -> bool:
-        return (self.point(digest) / RESULT).exists()
+        """Whether the point has a result that can be read; a crash of the host may leave an empty one."""
+        if digest not in self._whole and self.result(digest) is not None:
+            self._whole.add(digest)
+        return digest in self._whole and (self.point(digest) / RESULT).exists()
+
+    def mark(self, digest: str) -> None:
+        """What Snakemake takes for the point's output: it deletes outputs that it did not expect, and a result is never to be deleted."""
+        mark = self.root / "marks" / digest
+        mark.parent.mkdir(exist_ok=True)
+        if self.done(digest):
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
 
     def failure(self, digest: str) -> dict[str, Any] | None:
         return read(self.root / "failed" / f"{digest}.json")
@@ -93,7 +106,8 @@ class Store:
 
     @contextmanager
     def new_point(self, digest: str) -> Iterator[Path]:
-        """A folder that becomes the point's when the block ends well. Of two processes that make it, the first one's stays."""
+        """A folder that becomes the point's when the block ends well. Of two processes that make it, the first one's stays. What has no
+        result that can be read is replaced."""
         partial = self.root / "work" / f"{digest}.{socket.gethostname()}.{os.getpid()}"
         partial.mkdir(parents=True)
         try:
@@ -102,9 +116,11 @@ class Store:
                 partial.rename(self.point(digest))
             except OSError:
                 if not self.done(digest):
-                    raise
+                    self.point(digest).rename(partial.with_suffix(".broken"))
+                    partial.rename(self.point(digest))
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            for left in (partial, partial.with_suffix(".broken")):
+                shutil.rmtree(left, ignore_errors=True)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
@@ -119,10 +135,10 @@ class Store:
 
 def read(path: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found
+    return found if isinstance(found, dict) else None
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ POINTS, BATCHES, BOOTS = config["points"], config["batches"], config["boots"]
 
 rule all:
     input:
-        expand("points/{point}/result.json", point=config["single"]),
+        expand("marks/{point}", point=config["single"]),
         expand("batches/{batch}.json", batch=BATCHES),
 
 
@@ -28,12 +28,13 @@ rule boot:
         "exec {config[worker]} boot {wildcards.boot}"
 
 
-# One point. Its folder is complete or absent.
+# One point. Its folder, points/POINT, is complete or absent. It is no output here, as Snakemake deletes outputs that it did not expect, such
+# as those of a job that has outlived its own Snakemake.
 rule point:
     input:
         lambda wildcards: [ancient(f"boots/{boot}.ckpt") for boot in [POINTS[wildcards.point]["boot"]] if boot],
     output:
-        "points/{point}/result.json",
+        "marks/{point}",
     resources:
         mem_mb=lambda wildcards: POINTS[wildcards.point]["memory_mb"],
         runtime=config["runtime_minutes"],

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from moscope import errors, jsonio
-from moscope.errors import MoscopeError
+from moscope.errors import MoscopeError, UserError
 from moscope.failures import as_error
 from moscope.sweeps import jobs
 from moscope.sweeps.jobs.base import Report
-from moscope.sweeps.points import command
+from moscope.sweeps.points import command, with_version
 from moscope.sweeps.store import DOCUMENT, RESULT, Store
 
 REPORT_EVERY_S = 1.0
@@ -51,18 +51,19 @@ class Worker:
     def point(self, digest: str) -> int:
         """Runs a point, unless it is done or has failed in this start of the sweep; returns the exit code."""
         with self.store.locked(digest):
-            if self.store.done(digest):
-                return errors.OK
-            if failure := self.store.failure(digest):
-                return int(failure["exit_code"])
             try:
-                self._make(digest)
+                if not self.store.done(digest):
+                    if failure := self.store.failure(digest):
+                        return int(failure["exit_code"])
+                    self._make(digest)
+                self.store.mark(digest)
                 return errors.OK
             except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
                 return self._failed(digest, error)
 
     def _make(self, digest: str) -> None:
         params, started = self.config["points"][digest]["params"], time.monotonic()
+        self._check_inputs(digest)
         if boot := self.config["points"][digest]["boot"]:
             self.job.take_boot(boot, self.store.root / "boots")
         with self.store.new_point(digest) as folder, self.store.reporting(digest):
@@ -71,8 +72,15 @@ class Worker:
                 (folder / DOCUMENT).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
             result = {"schema": "moscope.sweep.point/1", "digest": digest, "job": self.job.name, "params": params,
                       "kind": self.config["points"][digest]["kind"], "seconds": round(time.monotonic() - started, 4),
-                      "figures": self.job.figures(document)}
+                      "figures": self.job.figures(document), **({"finding": found} if (found := self.job.finding(document)) else {})}
             (folder / RESULT).write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
+
+    def _check_inputs(self, digest: str) -> None:
+        """UserError if the point would be made from other files than those that its digest covers."""
+        planned = with_version(self.job.plan(self.config["points"][digest]["params"], lambda _: None))
+        if planned.digest != digest:
+            raise UserError("its machine file, protocol, kernel, program or engine has changed since the sweep began: expected the same "
+                            "command again, which then measures with what is there now")
 
     def _failed(self, digest: str, error: Exception) -> int:
         params = self.config["points"][digest]["params"]
@@ -96,7 +104,9 @@ class Worker:
         points = self.config["points"]
         with self.store.locked(key):
             try:
-                params = points[self.config["boots"][key]["point"]]["params"]
+                first = self.config["boots"][key]["point"]
+                params = points[first]["params"]
+                self._check_inputs(first)
                 with self.store.reporting(key):
                     self.job.make_boot(params, key, self.store.root / "boots", self.reports(key, self.job.label(params)))
                 return errors.OK

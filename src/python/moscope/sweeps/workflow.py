@@ -37,6 +37,9 @@ def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str
     light = jobs.find(job).light
     listed = {p.digest: p for p in points}
     missing = [d for d in listed if not store.done(d)]
+    if not light:
+        for digest in listed:
+            store.mark(digest)
     boots: dict[str, dict[str, Any]] = {}
     for p in listed.values():
         if p.planned.boot:

@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from moscope.cli import DEFAULT_MACHINE, Shared
+from moscope.cli import DEFAULT_MACHINE, MOST_SEED, Shared
 from moscope.config import Machine, load_machine
 from moscope.config.load import with_sets
 from moscope.errors import UserError
-from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.spec import Params, Value, text
 
 Say = Callable[[str], None]
 Report = Callable[[str], None]
@@ -64,6 +64,10 @@ class Job(ABC):
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The figures of a point's document, for a row of the table."""
 
+    def finding(self, document: dict[str, Any]) -> str | None:
+        """What a check has found, in words; the sweep's exit code is then 1, as the command's."""
+        return None
+
     def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:
         """Puts the booted guest that points share into `folder`, as KEY.ckpt and KEY.console."""
         raise NotImplementedError
@@ -102,11 +106,6 @@ class Job(ABC):
         return [f"--{name.replace('_', '-')}", text(value)]
 
 
-def text(value: Value) -> str:
-    """A value as the command line takes it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 @lru_cache
 def _described(name: str) -> Machine:
     return load_machine(name)
@@ -116,6 +115,8 @@ def shared(job: Job, params: Params) -> Shared:
     seed = params.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise UserError(f"seed: {seed}: expected a whole number")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"seed: {seed}: expected 0 to {MOST_SEED}")
     sets = [f"{name}={text(value)}" for name, value in params.items() if name not in job.options and name not in SHARED]
     return Shared(machine=text(params.get("machine", DEFAULT_MACHINE)), sets=sets, seed=seed, quiet=True)
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from moscope.errors import UserError
 from moscope.protocol import check
-from moscope.sweeps.jobs.base import Job, Planned, Report, Say, engine_digest, file_digest, machine_of, shared, text
-from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.jobs.base import Job, Planned, Report, Say, engine_digest, file_digest, machine_of, shared
+from moscope.sweeps.spec import Params, Value, text
+from moscope.wording import number
 
 
 class Check(Job):
@@ -39,6 +40,10 @@ class Check(Job):
         plain = ("ok", "ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second")
         return {**{key: document[key] for key in plain if key != "seconds"}, "test_seconds": document["seconds"],
                 "violations": len(document["violations"])}
+
+    def finding(self, document: dict[str, Any]) -> str | None:
+        count = len(document["violations"])
+        return f"{number(count, 'violation')}: {document['violations'][0]}" if count else None
 
     def words_of(self, name: str, value: Value) -> list[str]:
         return [text(value)] if name == "protocol" else super().words_of(name, value)

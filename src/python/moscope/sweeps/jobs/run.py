@@ -16,8 +16,8 @@ from moscope.runs import checkpoints, directory, inputs, job, options, point, wi
 from moscope.runs.guest import Progress
 from moscope.runs.pool import machine_bytes, wanted_bytes
 from moscope.sweeps import speeds
-from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared, text
-from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared
+from moscope.sweeps.spec import Params, Value, text
 from moscope.wording import number
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class Run(Job):
 
     def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         plan = plan_of(self, params)
-        result = point.measure(job.job(plan, plan.points[0], folder.absolute()), folder, lambda at: report(state_of(at)), to_stderr)
+        digests = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, to_stderr).of(plan.points[0]).digests()
+        result = point.measure(job.job(plan, plan.points[0], folder.absolute(), digests), folder, lambda at: report(state_of(at)), to_stderr)
         result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
         return result.point

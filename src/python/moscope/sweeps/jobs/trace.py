@@ -15,9 +15,8 @@ from moscope.sweeps.jobs.base import (
     file_digest,
     machine_of,
     shared,
-    text,
 )
-from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.spec import Params, Value, text
 
 
 class Trace(Job):
