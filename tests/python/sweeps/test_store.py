@@ -50,9 +50,11 @@ def test_of_two_processes_that_make_a_point_the_first_ones_result_stays(store: S
 
 
 def test_a_point_that_an_earlier_job_finishes_meanwhile_is_kept(store: Store, tmp_path: Path) -> None:
-    """As when the process of a killed start, or its job on a cluster, runs to its end: Snakemake deletes outputs that it finds unexpectedly."""
+    """As when the process of a killed start, or its job on a cluster, runs to its end: Snakemake deletes outputs that it finds
+    unexpectedly."""
     script = tmp_path / "worker.py"
-    script.write_text("import pathlib, sys\nassert pathlib.Path('points/d/result.json').exists()\npathlib.Path('marks', sys.argv[2]).touch()\n")
+    script.write_text("import pathlib, sys\nassert pathlib.Path('points/d/result.json').exists()\n"
+                      "pathlib.Path('marks', sys.argv[2]).touch()\n")
     worker = shlex.join([sys.executable, str(script)])
     store.config.write_text(json.dumps({"single": ["d"], "batches": {}, "boots": {}, "points": {"d": {"boot": None, "memory_mb": 1}},
                                         "worker": worker, "runtime_minutes": 1}))
@@ -100,5 +102,6 @@ def test_an_axis_of_numbers_and_texts_is_text_in_the_table_of_lines(store: Store
 
 
 def test_an_exclusion_applies_to_switches_that_the_command_line_sets() -> None:
-    spec = Spec("trace", {}, {"probe_filter.enabled": ["true", "false"], "seed": [1, 2]}, [], [{"probe_filter.enabled": [False], "seed": [2]}])
+    spec = Spec("trace", {}, {"probe_filter.enabled": ["true", "false"], "seed": [1, 2]}, [],
+                [{"probe_filter.enabled": [False], "seed": [2]}])
     assert [(p["probe_filter.enabled"], p["seed"]) for p in axes.points(spec)] == [("true", 1), ("true", 2), ("false", 1)]

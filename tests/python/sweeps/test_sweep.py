@@ -105,7 +105,8 @@ def test_points_that_found_what_they_look_for_make_the_exit_code_1(tmp_path: Pat
     document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}
 
     def one_with_a_violation(root: Path, *_: Any) -> int:
-        for digest, violations in zip(json.loads((root / "workflow" / "config.json").read_text())["points"], ([], ["c0 read 7"]), strict=True):
+        points = json.loads((root / "workflow" / "config.json").read_text())["points"]
+        for digest, violations in zip(points, ([], ["c0 read 7"]), strict=True):
             monkeypatch.setattr(check.JOB, "run", lambda *_, v=violations: {**document, "violations": v})
             monkeypatch.setattr(worker.os, "chdir", lambda _: None)
             assert worker.Worker(root).point(digest) == 0

@@ -66,7 +66,8 @@ class Run(Job):
     def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
         plan = plan_of(self, params)
         digests = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, to_stderr).of(plan.points[0]).digests()
-        result = point.measure(job.job(plan, plan.points[0], folder.absolute(), digests), folder, lambda at: report(state_of(at)), to_stderr)
+        wanted = job.job(plan, plan.points[0], folder.absolute(), digests)
+        result = point.measure(wanted, folder, lambda at: report(state_of(at)), to_stderr)
         result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
         return result.point
