@@ -17,7 +17,7 @@ from analysis.tables.base import Row
 from analysis.tables.differences import without_offset
 from analysis.tables.time_split import causes
 from moscope.runs.statistics import trend
-from moscope.runs.statistics.confidence import Mean, estimate
+from moscope.runs.statistics.confidence import Mean, of_point
 
 MOST = 100  # rows of a list; the others are one row
 FS_PER_MS = 10**12
@@ -47,18 +47,18 @@ def figure(p: Point, name: str) -> Mean | None:
     kernel = [a * float(w.get("kernel_share") or 0) for a, w in zip(active, windows, strict=True)]
     seconds = [t / 10**15 for t in ticks]
     if name in TIME_KIND.names:
-        return estimate([float(s.get(name) or 0) * t for s, t in zip(shares, ticks, strict=True)], ticks)
+        return of_point(p.record, [float(s.get(name) or 0) * t for s, t in zip(shares, ticks, strict=True)], ticks)
     if name == "spin_cycles":
-        return estimate([float(w.get("spin_cycles") or 0) * t for w, t in zip(windows, ticks, strict=True)], ticks)
+        return of_point(p.record, [float(w.get("spin_cycles") or 0) * t for w, t in zip(windows, ticks, strict=True)], ticks)
     if name == "kernel_share":
-        return estimate(kernel, active) if sum(active) else None
+        return of_point(p.record, kernel, active) if sum(active) else None
     if not sum(operations):
         return None
     amounts = {"throughput_per_s": operations, "us_per_op": [a / FS_PER_US for a in active],
                "system_us_per_op": [k / FS_PER_US for k in kernel],
                "user_us_per_op": [(a - k) / FS_PER_US for a, k in zip(active, kernel, strict=True)],
                "instructions_per_op": [float(w.get("instructions") or 0) for w in windows]}[name]
-    return estimate(amounts, seconds if name == "throughput_per_s" else operations)
+    return of_point(p.record, amounts, seconds if name == "throughput_per_s" else operations, sum(operations))
 
 
 def difference(a: Mean | None, b: Mean | None) -> Row | None:
@@ -172,7 +172,8 @@ def _error(points: tuple[Point, Point], counts: bool) -> float | None:
 
 def _core_time_per_operation(p: Point) -> Mean:
     windows = p.record.get("windows") or []
-    return estimate([float(w.get("ticks") or 0) * p.cores / FS_PER_US for w in windows], [float(w.get("ops") or 0) for w in windows])
+    operations = [float(w.get("ops") or 0) for w in windows]
+    return of_point(p.record, [float(w.get("ticks") or 0) * p.cores / FS_PER_US for w in windows], operations, sum(operations))
 
 
 def alike(found: dict[str, Row | None]) -> bool | None:

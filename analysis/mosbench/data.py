@@ -17,17 +17,20 @@ from analysis.run_directory import Point, Run, RunDirectoryError
 
 @dataclass
 class Curve:
-    """`points`: in order of cores."""
+    """`points`: in order of cores. `most_cores`: of the points of all applications; the curve's ratio is of a point on so many."""
 
     label: str
     kernel: str
     points: list[Point]
+    most_cores: int
 
     @property
     def ends(self) -> tuple[Point, Point] | None:
         """The points of one core and of the most cores; None if either lacks, or did nothing."""
         first, last = (self.points[0], self.points[-1]) if self.points else (None, None)
-        if first is None or last is None or first.cores != 1 or last.cores == 1 or not first.throughput or not last.throughput:
+        if first is None or last is None or first.cores != 1 or last.cores != self.most_cores or last.cores == 1:
+            return None
+        if not first.throughput or not last.throughput:
             return None
         return first, last
 
@@ -69,15 +72,14 @@ class Application:
 
 @dataclass
 class Results:
+    """`most_cores`: of all points."""
+
     path: Path
     machine: str
     applications: list[Application]
     failed: list[dict[str, Any]]
     of_paper: bool
-
-    @property
-    def most_cores(self) -> int:
-        return max((p.cores for a in self.applications for c in a.curves for p in c.points), default=0)
+    most_cores: int
 
 
 def load(path: Path) -> Results:
@@ -91,16 +93,22 @@ def load(path: Path) -> Results:
     fixed = sweep["config"]["fixed"]
     sets = [f"{key}={value}" for key, value in fixed.items() if "." in key]
     record = {"machine": described["machine"], "config": {"set": sets}}
-    found = [_application(one, [{**fixed, **r} for r in rows if r["status"] == "done"], path, record) for one in described["applications"]]
-    return Results(path, described["machine"], found, sweep.get("failed", []), paper.is_of(record))
+    done = [{**fixed, **r} for r in rows if r["status"] == "done"]
+    measured = [[_points(one["name"], curve, done, path, record) for curve in one["curves"]] for one in described["applications"]]
+    most_cores = max((p.cores for curves in measured for points in curves for p in points), default=0)
+    found = [_application(one, curves, most_cores, path, record) for one, curves in zip(described["applications"], measured, strict=True)]
+    return Results(path, described["machine"], found, sweep.get("failed", []), paper.is_of(record), most_cores)
 
 
-def _application(one: dict[str, Any], rows: list[dict[str, Any]], path: Path, record: dict[str, Any]) -> Application:
-    curves = []
-    for curve in one["curves"]:
-        mine = [_point(path / "points" / r["point"], one["name"], curve["label"], paper.is_of(record))
-                for r in rows if (r["workload"], r["kernel"]) == (curve["workload"], curve["kernel"])]
-        curves.append(Curve(curve["label"], curve["kernel"], sorted(mine, key=lambda p: p.cores)))
+def _points(application: str, curve: dict[str, Any], rows: list[dict[str, Any]], path: Path, record: dict[str, Any]) -> list[Point]:
+    """Those of a curve, in order of cores."""
+    mine = [_point(path / "points" / r["point"], application, curve["label"], paper.is_of(record))
+            for r in rows if (r["workload"], r["kernel"]) == (curve["workload"], curve["kernel"])]
+    return sorted(mine, key=lambda p: p.cores)
+
+
+def _application(one: dict[str, Any], measured: list[list[Point]], most_cores: int, path: Path, record: dict[str, Any]) -> Application:
+    curves = [Curve(c["label"], c["kernel"], points, most_cores) for c, points in zip(one["curves"], measured, strict=True)]
     run = Run(path, record, [p for c in curves for p in c.points], [])
     return Application(one["name"], one["title"], one["figure"], one["limit"], curves, run)
 

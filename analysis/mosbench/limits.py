@@ -2,7 +2,7 @@
 """What limits an application on many cores: where the core time goes that an operation takes more than on one core.
 
 The additional time of an operation is divided by cause (analysis/mosbench/account.py), and the largest part names the limit. A limit
-that the hardware counts itself comes first: a card at its packet limit, or that drops packets while cores are idle.
+that the hardware counts itself comes first: a card at its packet limit, or that drops received packets while cores are idle.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ from analysis.tables.time_split import causes
 
 CARD_BUSY = 0.95  # of the time, from which the card's packet limit of one direction is the limit
 IDLE = 0.1  # of the cores' time, from which a card that drops packets is the limit
+DROPPED = 0.01  # of the received packets; fewer drops are no limit
+DROPS = ("dropped_fifo_full", "dropped_no_buffer")  # packets that arrived faster than the card or the guest took them
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ def limit(one: Point, many: Point) -> Limit:
         share = min(*busy.values(), 1.0)
         return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can, in {share:.0%} of the time")
     dropped = drops(many)
-    if dropped and causes(many).get("idle", 0.0) >= IDLE:
+    if dropped >= DROPPED and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")
     idle_read_fs = dram(one).read_fs
     before, after = per_operation(one, idle_read_fs), per_operation(many, idle_read_fs)
@@ -57,7 +59,7 @@ def card_busy(p: Point, way: str) -> float:
 
 
 def drops(p: Point) -> float:
-    """Share of received packets that the card dropped; 0 without a card."""
+    """Share of received packets that the card dropped because it or the guest took them too slowly; 0 without a card."""
     card = p.record.get("network") or {}
-    lost = sum(int(v) for k, v in card.items() if k.startswith("dropped_"))
+    lost = sum(int(card.get(reason, 0)) for reason in DROPS)
     return lost / (lost + int(card.get("in_packets", 0))) if lost else 0.0

@@ -16,6 +16,7 @@ from analysis import RunDirectoryError
 from analysis.comparison import condition, page, pairs, sides, text
 from moscope import cli, jsonio
 from moscope.commands import compare as command  # noqa: F401  registers itself
+from moscope.runs.statistics.confidence import COUNT_ERROR
 
 WINDOWS = 12
 
@@ -89,6 +90,36 @@ def test_one_window_has_no_error_and_nothing_is_said_to_be_alike(stock: Path, tm
         file.write_text(json.dumps(document))
     (pair,) = compared(stock, other)
     assert pair["alike"] is None and pair["throughput"]["half_width"] is None
+
+
+def changed(source: Path, to: Path, **more: Any) -> Path:
+    """A copy of a run with other figures in all points."""
+    shutil.copytree(source, to)
+    for file in (to / "run.json", *to.glob("points/*/point.json")):
+        document = json.loads(file.read_text())
+        for record in document.get("points", [document]):
+            record |= more
+        file.write_text(json.dumps(document))
+    return to
+
+
+def test_a_point_whose_windows_are_parts_of_its_work_has_figures_without_errors(stock: Path, faster: Path, tmp_path: Path) -> None:
+    (pair,) = compared(changed(stock, tmp_path / "parts", stderr_per_s=None), faster)
+    assert {row["half_width"] for row in pair["figures"].values()} == {None} and len(pair["figures"]) > 8
+    assert pair["alike"] is None and pair["whole"]["half_width"] is None and pair["throughput"]["relative_half_width"] is None
+    uncounted = {"windows": [{"ops": 0, "ticks": synthetic_run.MS, "cycles": {"memory": m}} for m in (0.1, 0.2)], "ops": 0}
+    (pair,) = compared(changed(stock, tmp_path / "uncounted", stderr_per_s=None, **uncounted), faster)
+    assert pair["whole"]["half_width"] is None
+
+
+def test_windows_that_count_the_same_few_operations_leave_an_error_of_the_count(stock: Path, tmp_path: Path) -> None:
+    windows = [{"ops": 1, "ticks": synthetic_run.MS, "cycles": {"memory": 0.1}, "kernel_share": 0.5, "instructions": 9}] * WINDOWS
+    (pair,) = compared(*(changed(stock, tmp_path / name, windows=windows, ops=WINDOWS) for name in "ab"))
+    rows, least = pair["figures"], COUNT_ERROR / WINDOWS * 2.201 * 2**0.5
+    for name in ("throughput_per_s", "us_per_op", "user_us_per_op", "system_us_per_op", "instructions_per_op"):
+        assert rows[name]["half_width"] == pytest.approx(rows[name]["a"] * least)
+    assert rows["memory"]["half_width"] == rows["kernel_share"]["half_width"] == 0, "shares of time"
+    assert pair["whole"]["half_width"] == pytest.approx(synthetic_run.MS / 10**9 * 24 * least)
 
 
 def test_a_side_that_was_not_steady_is_named(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

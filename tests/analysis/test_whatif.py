@@ -9,6 +9,7 @@ import pytest
 from analysis.database import connect
 from analysis.maps.line_map import LINE, Area, Byte, LineMap
 from analysis.whatif import lines
+from moscope.runs.statistics.confidence import COUNT_ERROR
 from moscope.runs.whatif import gain
 
 
@@ -82,7 +83,20 @@ def test_a_gain_is_a_fraction_of_the_first_rate_with_the_errors_of_both() -> Non
     found = gain.gain(before, after)
     assert found is not None and found.value == pytest.approx(0.5)
     assert found.error is not None and after.stderr is not None
-    assert found.error == pytest.approx(after.stderr / before.value) and not math.isnan(found.error)
+    assert before.stderr == pytest.approx(before.value * COUNT_ERROR / 20) and after.stderr == pytest.approx(1000)
+    assert found.error == pytest.approx(math.hypot(before.stderr * 1.5, after.stderr) / before.value)
+
+
+def test_instructions_have_no_error_of_a_count_of_operations() -> None:
+    assert gain.rate(point(0, 0), "instructions").stderr == 0
+
+
+def test_a_point_whose_windows_are_parts_of_its_work_gives_a_gain_without_an_error() -> None:
+    known, unknown = point(10, 12), point(14, 16) | {"stderr_per_s": None}
+    for one, other in ((known, unknown), (unknown, known)):
+        found = gain.gain(gain.rate(one, "operations"), gain.rate(other, "operations"))
+        assert found is not None and found.error is None
+    assert gain.rate(unknown, "instructions").document() == {"per_s": 5000, "stderr_per_s": None}
 
 
 def test_a_single_window_has_no_error_and_nothing_counted_no_gain() -> None:

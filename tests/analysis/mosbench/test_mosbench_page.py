@@ -92,6 +92,23 @@ def test_the_page_has_the_papers_figures_its_limits_and_points_that_failed_or_we
             "expected a longer --warmup, unless the system has no steady state</li>") in text
 
 
+def test_a_curve_without_its_point_on_the_most_cores_has_no_ratio(folder: Path, tmp_path: Path) -> None:
+    for name in ("points", "sweep.json", "mosbench.json"):
+        (tmp_path / name).symlink_to(folder / name)
+    rows = parquet.read_table(folder / "table.parquet").to_pylist()
+    for row in rows:
+        if (row["kernel"], row["cores"]) == ("stock", 48):
+            row["status"] = "failed"
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "table.parquet")
+    results = data.load(tmp_path)
+    stock, pk = results.applications[0].curves
+    assert [p.cores for p in stock.points] == [1, 12] and results.most_cores == 48
+    assert (stock.ratio, stock.ratio_stderr, stock.ends) == (None, None, None) and pk.ratio == pytest.approx(0.8)
+    found = main.write(results)["applications"][0]["curves"][0]
+    assert (found["ratio"], found["difference"], found["limit"]) == (None, None, None)
+    assert '<td data-label="curve">Stock</td><td data-label="moscope" class=n>–</td>' in (tmp_path / main.PAGE).read_text()
+
+
 def test_a_difference_is_from_the_nearer_end_of_the_papers_range() -> None:
     known = paper.Ratio(0.2, 0.4, "")
     assert [known.difference(ratio) for ratio in (0.1, 0.2, 0.3, 0.5)] == [pytest.approx(d) for d in (-0.1, 0.0, 0.0, 0.1)]
@@ -107,9 +124,9 @@ def test_a_bound_says_that_it_is_one_and_only_beyond_it_is_a_difference() -> Non
 def test_fourteen_bars_stand_in_one_picture_beside_all_that_texts_give_of_the_papers() -> None:
     applications = []
     for one in APPLICATIONS:
-        curves = [data.Curve(c.label, c.kernel, [point(1, 100), point(48, 2400)]) for c in one.curves]
+        curves = [data.Curve(c.label, c.kernel, [point(1, 100), point(48, 2400)], 48) for c in one.curves]
         applications.append(data.Application(one.name, one.title, one.figure, one.limit, curves, data.Run(Path(), {}, [], [])))
-    results = data.Results(Path(), "opteron48", applications, [], of_paper=True)
+    results = data.Results(Path(), "opteron48", applications, [], of_paper=True, most_cores=48)
     known = [r for pair in paper.RATIO.values() for r in pair if r]
     drawn = summary.draw(results, True)
     assert drawn is not None
@@ -187,6 +204,17 @@ def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_t
     assert limit(one, limited).text == "the network card receives and sends as many packets as it can, in 97% of the time"
     limited.record["network"] = {"in_busy_ns": 0, "out_busy_ns": busy.window_fs // 2_000_000}
     assert limit(one, limited).cause != "card"
+
+
+def test_few_drops_and_those_of_frames_to_be_sent_are_no_limit() -> None:
+    one = point(1, 100)
+
+    def cause(**network: int) -> str:
+        return limit(one, point(48, 2400, idle=0.5, network=network)).cause
+
+    assert cause(in_packets=100_000, dropped_fifo_full=1) == cause(in_packets=991, dropped_no_buffer=9) == "idle"
+    assert cause(in_packets=990, dropped_no_buffer=9, dropped_fifo_full=1) == "card"
+    assert cause(in_packets=900, dropped_bad_request=100, dropped_not_ready=100) == "idle"
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

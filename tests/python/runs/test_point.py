@@ -35,7 +35,7 @@ def course(system: FakeSystem, point: Point, reported: list[Progress] | None = N
 def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point) -> None:
     got = course(FakeSystem(), point)
     assert (got["ops"], got["window_ms"], len(got["windows"])) == (60, 2.0, 3)
-    assert got["throughput_per_s"] == 10_000 and got["stderr_per_s"] == 0
+    assert got["throughput_per_s"] == 10_000 and got["stderr_per_s"] == pytest.approx(10_000 / 6**0.5 / 60)
     assert got["cycles"] == {"busy": 0.25, "idle": 0.25, "core": 0.0, "memory": 0.5}
     assert got["kernel_share"] == pytest.approx(1 / 3)
     assert got["spin_cycles"] == 0.125 == got["windows"][1]["spin_cycles"]
@@ -100,6 +100,25 @@ def test_the_hottest_line_with_its_writer_and_waiter_stands_in_the_sentence(poin
                                  "physical 0x1040 (true sharing), which 0x402000 waits for and 0x401000 writes")
 
 
+def bottleneck(busy: float, idle: float, core: float, memory: float, spin: float = 0.0) -> str:
+    hottest = {"name": "lock", "class": "true_sharing", "wait_share": 0.9, "waiters": [], "writers": []}
+    return lines.bottleneck({"cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory}, "spin_cycles": spin}, [hottest])
+
+
+@pytest.mark.parametrize(("parts", "sentence"), [
+    ((0.25, 0.45, 0.0, 0.3), "the cores are idle for 45% of their time: too little work reaches them; waiting for memory takes 30%"),
+    ((0.02, 0.49, 0.03, 0.46), "the cores are idle for 49% of their time: too little work reaches them; waiting for memory takes 46%"),
+    ((0.4, 0.4, 0.0, 0.2, 0.15), "the cores are idle for 40% of their time: too little work reaches them; waiting for memory (20%) and in "
+                                 "spin loops (15%) takes 35%"),
+    ((0.5, 0.3, 0.0, 0.2), "the cores compute for 50% of their time; 20% goes to waiting for memory; the cores are idle for 30%"),
+    ((0.2, 0.25, 0.4, 0.15), "stalls inside the cores take 40% of their time; 15% goes to memory; the cores are idle for 25%"),
+    ((0.86, 0.09, 0.0, 0.05), "the cores compute for 86% of their time; 5% goes to waiting for memory"),
+    ((0.3, 0.35, 0.0, 0.35), "waiting for memory takes 35% of the cores' time, 90% of it for lock (true sharing)"),
+])
+def test_idle_cores_are_named_where_they_are_the_largest_part_or_a_tenth(parts: tuple[float, ...], sentence: str) -> None:
+    assert bottleneck(*parts) == sentence
+
+
 def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point) -> None:
     system = FakeSystem()
     guest = guest_of(system)
@@ -136,7 +155,7 @@ class Uneven(FakeSystem):
                                                                  (Uneven(), 12, 12, False)])
 def test_windows_end_when_their_error_is_small_enough_or_at_the_limit(point: Point, system: FakeSystem, limit: int, windows: int,
                                                                       met: bool) -> None:
-    got = course(system, replace(point, window=MS, windows=limit, until_error=0.0001))
+    got = course(system, replace(point, window=MS, windows=limit, until_error=0.01))
     assert len(got["windows"]) == windows
     assert (got["until_error"]["windows"], got["until_error"]["limit"], got["until_error"]["met"]) == (windows, limit, met)
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
@@ -144,7 +163,7 @@ def test_windows_end_when_their_error_is_small_enough_or_at_the_limit(point: Poi
 
 @pytest.mark.parametrize(("cycle", "windows"), [(5 * MS, 10), (6 * MS, 12), (6 * MS + 1, 13), (10 * MS, 20)])
 def test_windows_do_not_end_before_two_cycles_of_the_workload(point: Point, cycle: int, windows: int) -> None:
-    got = course(FakeSystem(), replace(point, window=MS, windows=20, until_error=0.0001, cycle=cycle))
+    got = course(FakeSystem(), replace(point, window=MS, windows=20, until_error=0.01, cycle=cycle))
     assert len(got["windows"]) == windows and got["until_error"]["met"]
 
 
@@ -160,7 +179,16 @@ def test_the_error_of_fewer_than_two_cycles_of_the_workload_is_not_known(point: 
 def test_without_a_wanted_error_every_window_is_measured_and_has_intervals(point: Point) -> None:
     got = course(FakeSystem(), replace(point, window=MS, windows=12))
     assert len(got["windows"]) == 12 and "until_error" not in got
-    assert got["confidence"]["figures"]["throughput_per_s"] == {"value": pytest.approx(10_000), "stderr": 0, "half_width": 0}
+    least = 10_000 / 6**0.5 / 120
+    assert got["confidence"]["figures"]["throughput_per_s"] == {
+        "value": pytest.approx(10_000), "stderr": pytest.approx(least), "half_width": pytest.approx(2.201 * least)}
+
+
+@pytest.mark.parametrize(("wanted", "windows"), [(0.05, 10), (0.03, 14)])
+def test_windows_of_one_operation_each_end_when_there_are_enough_operations(point: Point, wanted: float, windows: int) -> None:
+    got = course(FakeSystem(), replace(point, window=MS // 10, windows=50, until_error=wanted))
+    assert [w["ops"] for w in got["windows"]] == [1] * windows and got["until_error"]["met"]
+    assert got["until_error"]["reached"] == pytest.approx(1 / 6**0.5 / windows)
 
 
 def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:

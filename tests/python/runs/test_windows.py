@@ -31,6 +31,20 @@ def test_a_point_weighs_windows_by_their_time() -> None:
     assert got["host_s_per_ms"] == 2.0
 
 
+def test_a_few_windows_that_count_the_same_operations_have_the_error_of_the_whole_count() -> None:
+    got = windows.summary([moment(10**12, 1, 100, 0)] * 3)
+    assert got["throughput_per_s"] == 1000 and got["stderr_per_s"] == pytest.approx(1000 / 6**0.5 / 3)
+    figures = got["confidence"]["figures"]
+    assert figures["us_per_op"]["stderr"] == pytest.approx(figures["us_per_op"]["value"] / 6**0.5 / 3)
+    assert figures["throughput_per_s"]["stderr"] == got["stderr_per_s"]
+
+
+def test_windows_without_operations_have_a_throughput_of_zero_and_no_time_per_operation() -> None:
+    got = windows.summary([moment(10**12, 0, 100, 0)] * 12)
+    assert (got["throughput_per_s"], got["stderr_per_s"]) == (0, 0) and list(got["confidence"]["figures"]) == ["throughput_per_s"]
+    assert not windows.enough([moment(10**12, 0, 100, 0)] * 12, 0.5)
+
+
 def test_a_difference_of_moments_is_the_window_between_them() -> None:
     first, second = moment(5, 1, 10, 20), moment(9, 4, 30, 25)
     got = second - first

@@ -112,23 +112,23 @@ class Hottest:
 def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     """What the cores' time goes to, in a sentence; `hottest` are names."""
     cycles, spin = figures["cycles"], figures["spin_cycles"]
-    waiting = cycles["memory"] + spin
-    if waiting >= WORTH and waiting >= cycles["idle"] and hottest:
+    waiting, idle = cycles["memory"] + spin, cycles["idle"]
+    waits = f"waiting for memory takes {waiting:.0%}"
+    if spin >= 0.005:
+        waits = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes {waiting:.0%}"
+    if waiting >= WORTH and waiting >= idle and hottest:
         one = hottest[0]
-        what = "waiting for memory takes"
-        if spin >= 0.005:
-            what = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes"
-        text = (f"{what} {waiting:.0%} of the cores' time, {one['wait_share']:.0%} of it for "
-                f"{one['name']} ({WAIT.noun(one['class'])})")
+        text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {one['name']} ({WAIT.noun(one['class'])})"
         if one["waiters"]:
             text += f", which {_at(one, 'waiters', 'waited_at')} waits for"
             text += f" and {_at(one, 'writers', 'written_at')} writes" if one["writers"] else ""
         return text
-    if cycles["idle"] >= 0.5:
-        return f"the cores are idle for {cycles['idle']:.0%} of their time: too little work reaches them"
+    if idle >= max(waiting, cycles["busy"] + cycles["core"] - spin):
+        return f"the cores are idle for {idle:.0%} of their time: too little work reaches them; {waits}"
+    also = f"; the cores are idle for {idle:.0%}" if idle >= WORTH else ""
     if cycles["core"] > cycles["busy"]:
-        return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory"
-    return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory"
+        return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory{also}"
+    return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory{also}"
 
 
 def _at(one: dict[str, Any], role: str, places: str) -> str:

@@ -100,9 +100,10 @@ def parts_of_the_work(windows: list[Moment], cycle: int | None) -> bool:
 
 
 def estimate(windows: list[Moment], cycle: int | None, amounts: list[float], per: list[float]) -> confidence.Mean:
-    """As confidence.estimate; the spread of windows that are different parts of the work says nothing of the error."""
-    mean = confidence.estimate(amounts, per)
-    return replace(mean, stderr=None, half_width=None) if parts_of_the_work(windows, cycle) else mean
+    """As confidence.estimate, of operations or per operation. The spread of windows that are different parts of the work says nothing of
+    the error."""
+    mean = confidence.estimate(amounts, per, sum(w.operations for w in windows))
+    return mean.without_error() if parts_of_the_work(windows, cycle) else mean
 
 
 def throughput(windows: list[Moment], cycle: int | None = None) -> confidence.Mean:
@@ -155,8 +156,10 @@ def summary(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
     mean = throughput(windows, cycle)
-    few = len(windows) < confidence.FEWEST_TO_CORRECT and mean.stderr is not None
-    total["stderr_per_s"] = standard_error([w["throughput_per_s"] for w in each]) if few else mean.stderr
+    total["stderr_per_s"] = mean.stderr
+    if len(windows) < confidence.FEWEST_TO_CORRECT and mean.stderr is not None:
+        spread = standard_error([w["throughput_per_s"] for w in each]) or 0.0
+        total["stderr_per_s"] = max(spread, confidence.least_error(mean.value, whole.operations))
     total["host_s_per_ms"] = whole.host_s / (whole.tick / FS_PER_MS)
     total["windows"] = each
     total["confidence"] = intervals(windows, cycle)

@@ -54,6 +54,36 @@ def test_a_ratio_weighs_windows_by_what_they_are_divided_by() -> None:
     assert estimate([1.0, 3.0], [1.0, 1.0]).stderr == pytest.approx(1.0)
 
 
+def test_a_count_of_whole_operations_has_the_error_of_two_rounded_ends() -> None:
+    numbers, squares = random.Random(3), 0.0
+    for _ in range(20_000):
+        begin, length = numbers.random(), numbers.uniform(5, 6)  # in operations, which end at whole numbers
+        squares += (math.floor(begin + length) - math.floor(begin) - length) ** 2
+    assert math.sqrt(squares / 20_000) == pytest.approx(confidence.COUNT_ERROR, rel=0.02)
+
+
+def test_counts_that_do_not_vary_leave_the_error_of_their_sum() -> None:
+    ones = [1.0] * 10
+    throughput, time = estimate(ones, [0.001] * 10, 10), estimate([5.0] * 10, ones, 10)
+    assert [throughput.relative, time.relative] == [pytest.approx(confidence.COUNT_ERROR / 10)] * 2
+    assert throughput.enough(0.05) and not throughput.enough(0.04)
+    assert throughput.half_width == pytest.approx(2.262 * 1000 * confidence.COUNT_ERROR / 10)
+    assert estimate(ones, ones).stderr == 0, "a share of time has no such bound"
+    scattered = [10.0, 30.0] * 5
+    assert estimate(scattered, ones, sum(scattered)) == estimate(scattered, ones), "the spread counts where it is larger"
+
+
+def test_no_operations_have_no_relative_error() -> None:
+    none = estimate([0.0] * 10, [1.0] * 10, 0)
+    assert (none.value, none.stderr, none.relative) == (0, 0, math.inf) and not none.enough(0.5)
+
+
+@pytest.mark.parametrize(("point", "known"), [({}, True), ({"stderr_per_s": 0.0}, True), ({"stderr_per_s": None}, False)])
+def test_a_figure_of_a_point_without_an_error_has_none(point: dict[str, float | None], known: bool) -> None:
+    mean = confidence.of_point(point, [1.0, 3.0], [1.0, 1.0])
+    assert mean.value == 2 and (mean.stderr is not None, mean.half_width is not None) == (known, known)
+
+
 def test_one_window_has_no_error_and_is_never_enough() -> None:
     mean = estimate([5.0], [1.0])
     assert mean.stderr is None and mean.half_width is None and not mean.enough(1.0)

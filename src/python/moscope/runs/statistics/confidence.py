@@ -10,18 +10,23 @@ enough). The correlation that is left between neighbours is estimated, corrected
 error counts. The interval is that of Student's distribution, with no more degrees of freedom than independent windows would
 have. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
 
+Counts of operations are whole numbers, but the first window begins and the last one ends within an operation. Two uniform rounding
+errors add up to an error of the whole count with a standard deviation of sqrt(1/6) operation (`COUNT_ERROR`), however little the
+windows differ. Where operations are counted, the standard error is at least that.
+
 `enough` says when to stop. Rules that stop at the first small error tend to stop too early, so correlated windows have to be more.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 LEVEL = 0.95
 FEWEST_BATCHES, MOST_BATCHES = 10, 19
 FEWEST_TO_CORRECT = 8
 MOST_CORRELATION = 0.95
+COUNT_ERROR = math.sqrt(1 / 6)  # operations
 # Student's t for a two-sided interval of 95 %, by degrees of freedom.
 STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
            2.101, 2.093)
@@ -52,18 +57,35 @@ class Mean:
     def document(self) -> dict[str, Any]:
         return {"value": self.value, "stderr": self.stderr, "half_width": self.half_width}
 
+    def without_error(self) -> "Mean":
+        return replace(self, stderr=None, half_width=None)
 
-def estimate(amounts: Sequence[float], per: Sequence[float]) -> Mean:
-    """The ratio of the sums of `amounts` and `per`, given by window: operations and seconds, or core time and operations."""
+
+def estimate(amounts: Sequence[float], per: Sequence[float], operations: float = 0.0) -> Mean:
+    """The ratio of the sums of `amounts` and `per`, given by window: operations and seconds, or core time and operations.
+    `operations`: of all windows, where `amounts` or `per` counts them."""
     windows, whole = len(amounts), sum(per)
     value = sum(amounts) / whole if whole else 0.0
     batches = batched(amounts), batched(per)
     if windows < 2 or not whole:
         return Mean(value, None, None, windows, len(batches[0]))
     r = correlation(residuals(amounts, per, value))
-    stderr = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
+    spread = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
+    stderr = max(spread, least_error(value, operations))
     degrees = min(len(batches[0]), max(2, int(independent_windows(windows, r)))) - 1
     return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)
+
+
+def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[float], operations: float = 0.0) -> Mean:
+    """As `estimate`, of the windows of a POINT of the contracts; without an error if the point has none (`stderr_per_s` is null), as of
+    windows that are different parts of its work."""
+    mean = estimate(amounts, per, operations)
+    return mean.without_error() if point.get("stderr_per_s", 0.0) is None else mean
+
+
+def least_error(value: float, operations: float) -> float:
+    """The standard error of a ratio of which `operations` are counted in all windows together, from the count alone; 0 without any."""
+    return abs(value) * COUNT_ERROR / operations if operations else 0.0
 
 
 def batched(values: Sequence[float]) -> list[float]:
