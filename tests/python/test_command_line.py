@@ -201,6 +201,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
     assert (got.returncode, got.stderr) == (0, "")
 
 
+def test_a_pipe_that_broke_elsewhere_is_a_failure(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "import os; r, w = os.pipe(); os.close(r); os.write(w, b'for a process that has ended')")
+    assert cli.main(["probe"]) == errors.SimulatorBug.exit_code
+    out, err = capfd.readouterr()
+    assert out == "" and err.startswith("moscope: simulator bug: BrokenPipeError: ")
+    Path(err.rsplit(" ", 1)[1].strip().rstrip(")")).unlink()
+
+
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])
 @pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"],
                                      ["bench", "memory"]])

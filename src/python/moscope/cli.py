@@ -11,10 +11,11 @@ import importlib
 import inspect
 import os
 import pkgutil
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -261,8 +262,16 @@ def _usage_error(error: TyperException) -> UserError:
 
 
 def _report(error: MoscopeError) -> int:
-    print(error.report(), file=sys.stderr)
+    with suppress(BrokenPipeError):  # without a reader of stderr the exit code stays
+        print(error.report(), file=sys.stderr)
     return error.exit_code
+
+
+def _is_closed(fd: int) -> bool:
+    """Whether a pipe has no reader any more."""
+    asked = select.poll()
+    asked.register(fd, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))
 
 
 def _hear_polite_ends() -> None:
@@ -297,9 +306,9 @@ def main(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("moscope: interrupted", file=sys.stderr)
         return errors.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; keep the interpreter from complaining at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return errors.OK
     except Exception as error:  # noqa: BLE001  the one place where everything is caught
+        if isinstance(error, BrokenPipeError) and _is_closed(1):
+            # The reader of our output has seen enough; keep the interpreter from complaining at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return errors.OK
         return _report(as_error(error, f"moscope {' '.join(arguments)}"))

@@ -59,6 +59,14 @@ class BuildFailed(MoscopeError):
     kind = "the build failed"
 
 
+KINDS = {kind.__name__: kind for kind in (UserError, ProtocolError, GuestDied, WorkloadFailed, SimulatorBug, BuildFailed)}
+
+
+def kind_of(error: MoscopeError) -> str:
+    """The name in KINDS of the error's class, or of the nearest class that it derives from."""
+    return next((kind.__name__ for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind), SimulatorBug.__name__)
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The known names that come closest to `name`, best first; letter case is forgiven."""
     by_lower = {k.lower(): k for k in known}

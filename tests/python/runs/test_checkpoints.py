@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Booted guests that are kept: which are taken, and which are made anew."""
+"""Booted guests that are kept: which are taken, which are made anew, and which are removed."""
 
+import fcntl
+import os
+import random
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,3 +52,67 @@ def test_each_format_has_files_of_its_own(engine: ModuleType, monkeypatch: pytes
     monkeypatch.setattr(engine, "CHECKPOINT_VERSION", engine.CHECKPOINT_VERSION + 1)
     assert at_prompt(CONFIG).checkpoint != before
     assert len(boots) == 2 and before.exists()
+
+
+def older(name: str, age_s: int) -> Path:
+    """A checkpoint that was used so long ago."""
+    path = checkpoints.folder() / f"{name}.ckpt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for file in (path, path.with_suffix(".console")):
+        file.write_bytes(b"old")
+    os.utime(path, (10**9 - age_s, 10**9 - age_s))
+    return path
+
+
+def kept() -> set[str]:
+    return {path.stem for path in checkpoints.folder().glob("*.ckpt")}
+
+
+def test_the_longest_unused_are_removed_with_what_their_boots_showed(engine: ModuleType, boots: list[Path]) -> None:
+    files = [older(f"used-{n}", n) for n in range(checkpoints.KEPT + 2)]
+    new = at_prompt(CONFIG).checkpoint
+    assert kept() == {new.stem, *(path.stem for path in files[:checkpoints.KEPT - 1])}
+    assert [path.with_suffix(".console").exists() for path in files] == [path.exists() for path in files]
+
+
+def test_one_that_is_in_use_is_not_removed(engine: ModuleType, boots: list[Path]) -> None:
+    files = [older(f"used-{n}", n) for n in range(checkpoints.KEPT + 2)]
+    with files[-1].with_suffix(".lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        at_prompt(CONFIG)
+    assert files[-1].exists() and not files[-2].exists()
+
+
+def test_one_that_was_used_after_its_age_was_read_is_not_removed(boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [older(f"used-{n}", n) for n in range(checkpoints.KEPT + 2)]
+    lock = checkpoints._lock
+
+    def used(handle: Any) -> bool:
+        os.utime(files[-1])
+        return lock(handle)
+
+    monkeypatch.setattr(checkpoints, "_lock", used)
+    checkpoints._forget_the_oldest()
+    assert files[-1].exists() and not files[-2].exists()
+
+
+def test_a_file_that_is_gone_after_the_folder_was_read_is_passed_over(engine: ModuleType, boots: list[Path]) -> None:
+    older("used", 1).with_name("gone.ckpt").symlink_to("nowhere")
+    assert at_prompt(CONFIG).checkpoint.exists()
+
+
+def test_many_points_share_a_folder_that_is_too_small_for_them(engine: ModuleType, boots: list[Path],
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a checkpoint and makes those that are not there, which removes others."""
+    threads, most, seeds = 8, 6, 24
+    monkeypatch.setattr(checkpoints, "KEPT", most)
+    monkeypatch.setattr(checkpoints, "_readable", lambda path: True)
+    monkeypatch.setattr(checkpoints.time, "sleep", lambda seconds: None)
+
+    def points(thread: int) -> int:
+        numbers = random.Random(thread)
+        return sum(at_prompt({**CONFIG, "seed": numbers.randrange(seeds)}).console == b"console" for _ in range(150))
+
+    with ThreadPoolExecutor(threads) as pool:
+        assert list(pool.map(points, range(threads))) == [150] * threads
+    assert seeds < len(boots) and len(kept()) <= most + threads

@@ -12,10 +12,14 @@ from typing import IO, Any
 
 import pytest
 
-from moscope.errors import GuestDied, SimulatorBug
+from moscope import errors
+from moscope.errors import GuestDied, SimulatorBug, UserError
+from moscope.gem5.binary import Gem5Died
+from moscope.protocol.check import Broken
 from moscope.runs import job, pool
 from moscope.runs.options import Plan
 from moscope.runs.windows import FS_PER_MS
+from moscope.schema.errors import ConfigError
 
 MakePlan = Callable[..., Plan]
 
@@ -79,6 +83,26 @@ def test_a_point_that_fails_lets_the_others_finish(plan: MakePlan) -> None:
 def test_a_process_that_crashes_is_a_simulator_bug_with_its_last_words(plan: MakePlan) -> None:
     failed = Runner(plan(1), lambda n: CRASHED).run()
     assert [type(e) for e in failed] == [SimulatorBug] and "a trace" in str(failed[0])
+
+
+def test_a_process_that_ends_before_it_has_read_a_long_job_is_a_simulator_bug(plan: MakePlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plan(1, programs={f"work/{n}": Path("/somewhere/file") for n in range(20_000)})
+    wanted = job.job(made, made.points[0], Path("nowhere"))
+    assert len(wanted.text()) > 1 << 17  # more than a pipe holds
+    monkeypatch.setattr(pool.sys, "executable", "/bin/false")
+    (error,) = pool.run([wanted], lambda *_: None, lambda *_: None)
+    assert isinstance(error, SimulatorBug) and "its process ended with 1" in str(error)
+
+
+def test_an_error_of_a_kind_of_user_errors_is_the_users(plan: MakePlan, tmp_path: Path) -> None:
+    made = plan(1, sets=["core.clock=fast"])
+    (error,) = pool.run([job.job(made, made.points[0], tmp_path / "point")], lambda *_: None, lambda *_: None)
+    assert type(error) is UserError and "core.clock" in str(error)
+
+
+def test_each_error_has_the_nearest_kind_that_it_derives_from() -> None:
+    found = [errors.kind_of(e) for e in (ConfigError("a", "b"), UserError("x"), Broken("x", {}), Gem5Died("x"), errors.MoscopeError("x"))]
+    assert found == ["UserError", "UserError", "ProtocolError", "SimulatorBug", "SimulatorBug"]
 
 
 def test_an_interruption_ends_all_processes(plan: MakePlan) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from moscope import paths
 from moscope.boot import plan
@@ -76,9 +76,10 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
             _boot(config, path, console, report, create)
             _forget_the_oldest()
         os.utime(path)
+        shown = console.read_bytes()
     # The command line is the loader's matter, and restored memory has it already.
     resumed = {**config, "restore": True, "kernel": "", "initrd": ""}
-    return Start(resumed, path, console.read_bytes(), chosen)
+    return Start(resumed, path, shown, chosen)
 
 
 def _readable(path: Path) -> bool:
@@ -106,17 +107,33 @@ def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[P
 def _locked(path: Path) -> Iterator[None]:
     """Two points that start from the same checkpoint boot once. An interruption ends the wait for the lock."""
     with path.open("w") as handle:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.1)
+        while not _lock(handle):
+            time.sleep(0.1)
         yield
 
 
+def _lock(handle: IO[str]) -> bool:
+    """Takes the lock of an open file until it is closed; false if another process or thread has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _forget_the_oldest() -> None:
-    found = sorted(folder().glob("*.ckpt"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in found[KEPT:]:
-        path.unlink(missing_ok=True)
-        path.with_suffix(".console").unlink(missing_ok=True)
+    """Removes the longest unused checkpoints, except those whose lock is held. Others may remove and use them at the same time."""
+    used = {path: at for path in folder().glob("*.ckpt") if (at := _last_used(path)) is not None}
+    for path in sorted(used, key=lambda p: used[p], reverse=True)[KEPT:]:
+        with path.with_suffix(".lock").open("w") as handle:
+            if _lock(handle) and _last_used(path) == used[path]:
+                path.unlink(missing_ok=True)
+                path.with_suffix(".console").unlink(missing_ok=True)
+
+
+def _last_used(path: Path) -> int | None:
+    """In nanoseconds; None if the file is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None

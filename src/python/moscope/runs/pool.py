@@ -5,6 +5,7 @@ number. Points with the most cores start first, since they take longest.
 A point that fails does not stop the others. An interruption ends all processes; finished points stay complete.
 """
 
+import contextlib
 import json
 import os
 import queue
@@ -27,8 +28,6 @@ from moscope.runs.windows import FS_PER_MS
 BASE_BYTES, CORE_BYTES, CORE_MS_BYTES = 1200 << 20, 24 << 20, 5 << 20
 SPARE = 1.15  # for points that keep more than those of their kind before
 GRACE_S = 10.0
-KINDS = {kind.__name__: kind for kind in (errors.UserError, errors.ProtocolError, errors.GuestDied, errors.WorkloadFailed,
-                                          errors.SimulatorBug, errors.BuildFailed)}
 
 Start = Callable[[Job, IO[bytes]], "subprocess.Popen[bytes]"]
 
@@ -57,7 +56,7 @@ class Running:
         self._stderr.seek(0)
         words = self._stderr.read().decode(errors="replace").rstrip()
         if self.answer and "error" in self.answer:
-            return KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.called}: {self.answer['text']}")
+            return errors.KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.called}: {self.answer['text']}")
         return SimulatorBug(f"{self.job.called}: its process ended with {self.process.returncode}\n{words[-4000:]}")
 
     def end(self) -> None:
@@ -73,8 +72,8 @@ def start_process(job: Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen([sys.executable, "-P", "-m", "moscope.runs.worker"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=stderr, env=_environment())
     assert process.stdin is not None
-    process.stdin.write(job.text().encode())
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError), process.stdin as to:  # the end of a process that reads nothing is its error
+        to.write(job.text().encode())
     return process
 
 

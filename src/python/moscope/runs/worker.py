@@ -2,7 +2,7 @@
 """`python -m moscope.runs.worker`: measures the point described on its standard input (runs/job.py), in this process.
 
 It writes JSON lines to standard output: {"progress": ...} a few times per second and, at the end, {"done": POINT} or
-{"error": CLASS, "text": ...}. At that time the results are complete in the point's folder.
+{"error": KIND, "text": ...}, KIND of errors.KINDS. At that time the results are complete in the point's folder.
 """
 
 import os
@@ -33,7 +33,7 @@ def main() -> int:
             return errors.INTERRUPTED
         except Exception as error:  # noqa: BLE001 (the front end reports every error)
             known = as_error(error, "moscope run: a point")
-            send({"error": type(known).__name__, "text": str(known)})
+            send({"error": errors.kind_of(known), "text": str(known)})
             return known.exit_code
     return errors.OK
 

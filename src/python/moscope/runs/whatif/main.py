@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the experiments of `moscope what-if` and makes its document."""
 
+import hashlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "moscope.whatif/1"
 FOLDER = "what-if"
+MOST_OF_A_NAME, DIGITS = 100, 8  # of a folder's name: characters of the name of lines, and of the digest
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,11 @@ class Experiment:
 
     @property
     def slug(self) -> str:
-        return "".join(c if c.isalnum() or c in "._-" else "_" for c in f"{self.subject.name}-{self.how}")
+        """The name of its folder: NAME-AS, or NAME-AS-DIGEST where NAME lacks characters of the name of the lines."""
+        name = self.subject.name
+        kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)[:MOST_OF_A_NAME]
+        digest = "" if kept == name else f"-{hashlib.sha256(name.encode()).hexdigest()[:DIGITS]}"
+        return f"{kept}-{self.how}{digest}"
 
     @property
     def groups(self) -> int:
@@ -55,7 +61,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     wanted = next((p for p in plan.points if p.name == chosen.name), None)
     if wanted is None:
         raise UserError(f"{asked.run_dir}: {directory.IDENTITY} does not have {chosen.name}: expected a run whose points are its own")
-    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
     if why := again.unchanged(gatherer, wanted, chosen.record):
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
     out = shared.out or asked.run_dir / FOLDER

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `moscope what-if` runs: which runs it repeats, and the folders of its experiments."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from analysis.whatif.lines import HOWS, Subject
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.runs import directory, inputs
+from moscope.runs.options import Plan
+from moscope.runs.whatif import main
+from moscope.runs.whatif.main import Asked, Experiment
+
+MakePlan = Callable[..., Plan]
+
+
+def slug(name: str, how: str = "padded") -> str:
+    return Experiment(Subject(name, (name,), 1), how, []).slug
+
+
+def test_a_folder_is_called_as_the_lines_and_the_treatment() -> None:
+    assert slug("vfsmount_lock") == "vfsmount_lock-padded" and slug("page-2.x", "free") == "page-2.x-free"
+    assert slug("packed:stats") == "packed_stats-padded-0918c558", "docs/run-directory.md has it"
+
+
+def test_each_name_has_a_folder_of_its_own() -> None:
+    long = "program:std::map<" + "std::pair<int, long>, " * 40
+    names = ("table<int*>", "table<int&>", "table_int__", "table<int", "table_int", "packed:stats", "packed_stats", long + "int>",
+             long + "long>", "stats", "größe", "stats-free", slug("packed:stats"))
+    found = [slug(name, how) for name in names for how in HOWS]
+    assert len(set(found)) == len(names) * len(HOWS)
+    assert all(one.isascii() and "/" not in one and len(one) < 200 for one in found)
+
+
+@pytest.fixture
+def repeated(plan: MakePlan, point: Any, shared: Shared, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str], str | None], Any]:
+    """Repeats a finished run, made with these options and by a network card with this steering, with no experiment."""
+    def inputs_of(gatherer: inputs.Gatherer, one: Any) -> Any:
+        return SimpleNamespace(digests=lambda: {"machine": str(gatherer._nic(gatherer.machine, one))})
+
+    def repeat(sets: list[str], steering: str | None) -> Any:
+        from moscope.config import load_machine
+
+        made = plan(2, sets=sets, machine=load_machine("opteron48", sets))
+        made.points[:] = [main.replace(one, steering=steering) for one in made.points]
+        digests = inputs.Gatherer(made.machine, made.programs, print, sets).of(made.points[0]).digests()
+        record = {"made_from": digests, "engine": directory.engine_digest(), "ops": 1, "windows": [{"ops": 1, "ticks": 1}]}
+        chosen = SimpleNamespace(name=made.points[0].name, record=record)
+        monkeypatch.setattr(main, "_point", lambda asked: (SimpleNamespace(path=made.out), chosen))
+        monkeypatch.setattr(main.again, "plan_of", lambda run_dir: made)
+        return main.run(Asked(made.out, None, None, 1, None), shared)
+
+    monkeypatch.setattr(inputs.Gatherer, "of", inputs_of)
+    monkeypatch.setattr(main, "_experiments", lambda asked, chosen: [])
+    return repeat
+
+
+def test_a_run_whose_options_set_the_cards_steering_is_repeated(repeated: Callable[..., Any]) -> None:
+    document, failed = repeated(["nic.steering=fixed-port"], "rss")
+    assert not failed and document["ok"]
+
+
+def test_a_run_with_the_steering_of_its_workload_is_repeated(repeated: Callable[..., Any]) -> None:
+    assert repeated([], "pin-every-20")[0]["ok"] and repeated([], None)[0]["ok"]
+
+
+def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = iter(("of the run", "of now"))
+    monkeypatch.setattr(directory, "engine_digest", lambda: next(engines))
+    with pytest.raises(UserError, match="another build of the engine"):
+        repeated([], None)
