@@ -175,8 +175,9 @@ void Board::m5op(x86::Core &c, unsigned function) {
     case m5_exit: end({"exit", "m5 exit", 0}, &c); break;
     case m5_fail: end({"exit", "m5 fail", static_cast<int>(c.r[x86::rsi] & 0xff)}, &c); break;
     case m5_rpns:
-        c.r[x86::rax] =
-            static_cast<std::uint64_t>((detailed && c.timed ? c.timed->queue().now() : now()) / kTicksPerNs);
+        if (c.timed)
+            c.timed->disturb(); // a loop that waits for a time is not the same in each iteration
+        c.r[x86::rax] = static_cast<std::uint64_t>((detailed && c.timed ? c.timed->local_time() : now()) / kTicksPerNs);
         break;
     case m5_sum:
         c.r[x86::rax] = c.r[x86::rdi] + c.r[x86::rsi] + c.r[x86::rdx] + c.r[x86::rcx] + c.r[x86::r8] + c.r[x86::r9];

@@ -110,7 +110,9 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
-        const Tick to = next >= until ? until : std::min(until, soon());
+        const Tick soon =
+            next == kNever ? reached() + kSlice : this->soon(); // kNever: cores asleep in endless loops are left
+        const Tick to = next >= until && next != kNever ? until : std::min(until, soon);
         if (to == until)
             end_.schedule(std::max(until - 1, board_.queue.now()));
         machine_.run(to);

@@ -51,7 +51,14 @@ void TimedDma::perform(unsigned lane_number, std::function<void()> work) {
 void TimedDma::go_on(Lane &lane, Tick t) {
     lane.waits = For::nothing;
     ready_.push_back({t, &lane});
-    schedule_no_later_than(t);
+    if (!queue().others_run()) {
+        schedule_no_later_than(t);
+        return;
+    }
+    // On the thread of the port's process. What is deferred replaces the pending wake-up.
+    for (const Ready &r : ready_)
+        t = std::min(t, r.at);
+    queue().defer(*this, t);
 }
 
 void TimedDma::run() {

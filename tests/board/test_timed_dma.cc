@@ -71,6 +71,24 @@ struct Timed {
 
 } // namespace
 
+/// While chips run on host threads, the access ends on the thread of the port's chip, which must not touch the devices' queue.
+TEST(TimedDma, AnAccessThatEndsWhileChipsRunWakesTheLaneAtTheNextBarrier) {
+    Timed t;
+    t.d.add({{kData, 64, true}});
+    t.d.notify();
+    while (!t.port.access)
+        t.b.queue.run(t.b.queue.next() + 1);
+    Access &a = *t.port.access;
+    t.b.queue.set_others_run(true);
+    const Tick planned = t.b.queue.next();
+    a.done = a.issued + kAccess / 2;
+    a.on_done(a);
+    EXPECT_EQ(t.b.queue.next(), planned);
+    t.b.queue.set_others_run(false);
+    t.b.queue.do_deferred();
+    EXPECT_EQ(t.b.queue.next(), a.issued + kAccess / 2);
+}
+
 TEST(TimedDma, ATransferLastsAsLongAsItsLinesAndTheInterruptComesAfterTheLastByte) {
     Timed t;
     t.d.add({{kData + 40, 200, true}}); // four lines

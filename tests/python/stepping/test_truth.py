@@ -74,6 +74,17 @@ def test_the_fold_of_a_script_with_moments_sizes_delays_and_devices_is_the_engin
     check_truth(Spec(script, "opteron48", sets=(f"protocol={protocol}",), added=added), rng)
 
 
+def test_a_line_has_its_state_in_whichever_array_it_lies() -> None:
+    """Fetched into the L1I, or evicted from the L1D into the L2: three lines of one set of two ways."""
+    spec = Spec("c0 if A@n0; c1 ld 0x10000; c1 ld 0x20000; c1 ld 0x30000", "opteron48")
+    subject = prepared(spec)[0]
+    end = max(a["done"] for a in history(subject, spec)["trace"]["accesses"])
+    (look,) = states_at(subject, spec, [end + 10**6])
+    held = [(way, h["state"]) for h in look["held"] if h["controller"].startswith("L1Cache") for way in h["ways"]]
+    assert {way for way, _ in held} == {"L1Icache", "L1Dcache", "L2cache"}
+    assert all(state != "I" for _, state in held), held
+
+
 def test_a_delay_of_the_script_delays_its_message_alone() -> None:
     plain, late = (history(prepared(spec)[0], spec)["trace"] for spec in (
         Spec("c0 st A@n0; c6 st A@n0 at 10ns"), Spec("c0 st A@n0; c6 st A@n0 at 10ns Data>L1Cache-6+40ns")))

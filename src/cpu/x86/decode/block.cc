@@ -13,6 +13,7 @@
 #include "cpu/x86/decode/probes.hh"
 #include "cpu/x86/mmu/paging.hh"
 #include "cpu/x86/timed/op_timing.hh"
+#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
@@ -286,6 +287,8 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     if (!promises_)
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
+    if (c.timed)
+        c.timed->see_own_stores(phys_.dram_address(at) >> 12);
     Decoder d(*this, c, mode, at, va, known_second);
     if (!d.run(limit))
         return nullptr;
@@ -348,6 +351,13 @@ void BlockCache::written(PhysAddr a, unsigned size) {
         drop_page(a.value >> 12);
 }
 
+void BlockCache::written_late(const Core &c, Addr dram, unsigned size) {
+    if (map_->side_by_side())
+        map_->note_store(c.chip, dram, size);
+    else
+        written(phys_.phys_address(dram), size);
+}
+
 void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
     if (!size)
         return;
@@ -369,6 +379,9 @@ void BlockCache::drop_page(Addr page) {
     drop_here(*this);
     for_each_peer(drop_here);
     map_->forget(phys_.dram_address(PhysAddr(page << 12)) >> 12);
+    for (Core *c : cores_)
+        if (c->timed)
+            c->timed->code_dropped();
 }
 
 void BlockCache::join(const std::vector<std::unique_ptr<BlockCache>> &all) {
@@ -388,13 +401,15 @@ void BlockCache::settle() {
     if (probes_)
         probes_->settle();
     std::vector<Addr> changed;
-    map_->settle([&](const CodeMap::News &n, bool first) {
-        const PhysAddr at = phys_.phys_address(n.dram);
-        if (first)
-            guard(PhysAddr(at.value & ~(kPage - 1)));
-        if (CodeMap::digest({phys_.host(at), n.size}) != n.digest)
-            changed.push_back(at.value >> 12);
-    });
+    map_->settle(
+        [&](const CodeMap::News &n, bool first) {
+            const PhysAddr at = phys_.phys_address(n.dram);
+            if (first)
+                guard(PhysAddr(at.value & ~(kPage - 1)));
+            if (CodeMap::digest({phys_.host(at), n.size}) != n.digest)
+                changed.push_back(at.value >> 12);
+        },
+        [&](Addr dram) { changed.push_back(phys_.phys_address(dram).value >> 12); });
     for (const Addr page : changed)
         drop_page(page);
 }

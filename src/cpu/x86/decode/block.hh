@@ -114,6 +114,9 @@ class BlockCache {
     bool code_page(PhysAddr a) const { return map_->marked(phys_.dram_address(a) >> 12); }
     /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
     void written(PhysAddr a, unsigned size);
+    /// A store of `c` to [dram, dram + size), within one page, has left a buffer. With several processes it counts at the next
+    /// barrier.
+    void written_late(const Core &c, Addr dram, unsigned size);
     /// Any amount of memory was written past the cores (DMA, the loader).
     void written_range(PhysAddr a, std::uint64_t size);
     /// Forgets all blocks. Only while no core is inside one.

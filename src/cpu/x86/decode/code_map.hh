@@ -12,6 +12,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/types.hh"
@@ -62,13 +63,17 @@ class CodeMap {
     }
     /// While cores run in parallel: adds to the chip's log, from the thread that runs the chip.
     void note(unsigned chip, const News &n) {
-        std::vector<News> &news = fresh_[chip].news;
-        if (news.empty() && on_news)
-            on_news();
-        news.push_back(n);
+        tell_of_first(chip);
+        fresh_[chip].news.push_back(n);
     }
-    /// At a barrier: enters all logs into the map and calls `show(entry, first)` for each entry. first: it marks its page.
-    template <class F> void settle(F &&show) {
+    /// The same for a store of this chip to [dram, dram + size), within a page, that has left a core's buffer.
+    void note_store(unsigned chip, Addr dram, unsigned size) {
+        tell_of_first(chip);
+        fresh_[chip].stores.push_back({dram, size});
+    }
+    /// At a barrier: enters all logs into the map and calls `show(entry, first)` for each entry (first: it marks its page), then
+    /// `stored(dram)` for each noted store to lines with code.
+    template <class F, class G> void settle(F &&show, G &&stored) {
         for (Fresh &f : fresh_) {
             for (const News &n : f.news) {
                 const bool first = !marked(n.dram >> 12);
@@ -77,6 +82,10 @@ class CodeMap {
             }
             f.news.clear();
         }
+        for (Fresh &f : fresh_)
+            for (const auto &[dram, size] : std::exchange(f.stores, {}))
+                if (holds(dram, size))
+                    stored(dram);
     }
     void forget(std::uint64_t page) {
         if (lines_.erase(page))
@@ -85,8 +94,10 @@ class CodeMap {
     void clear() {
         lines_.clear();
         pages_.assign(pages_.size(), 0);
-        for (Fresh &f : fresh_)
+        for (Fresh &f : fresh_) {
             f.news.clear();
+            f.stores.clear();
+        }
     }
     static std::size_t digest(std::span<const std::byte> bytes) {
         return std::hash<std::string_view>()({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
@@ -103,7 +114,12 @@ class CodeMap {
 
     struct alignas(64) Fresh {
         std::vector<News> news;
+        std::vector<std::pair<Addr, unsigned>> stores;
     };
+    void tell_of_first(unsigned chip) {
+        if (const Fresh &f = fresh_[chip]; f.news.empty() && f.stores.empty() && on_news)
+            on_news();
+    }
     std::vector<Fresh> fresh_{1};      ///< by chip
     std::vector<std::uint64_t> pages_; ///< a bit for each page: is in lines_
     std::unordered_map<std::uint64_t, std::uint64_t> lines_;

@@ -42,6 +42,8 @@ class FunctionalDataPort {
     void end_device_access(std::uint64_t) {}
     /// Waits until all stores of the core are performed.
     void fence() {}
+    /// Orders non-temporal stores before later stores.
+    void store_fence() {}
     /// After a store to decoded code.
     void wrote_code(PhysAddr at, unsigned size) { c_.blocks->written(at, size); }
 
@@ -102,6 +104,7 @@ class TimedDataPort {
     void begin_device_access() { timed_.begin_device_access(); }
     void end_device_access(std::uint64_t cycles) { timed_.end_device_access(cycles); }
     void fence() { timed_.fence(); }
+    void store_fence() { timed_.store_fence(); }
     void wrote_code(PhysAddr at, unsigned size) { timed_.wrote_code(at, size); }
 
   private:

@@ -157,6 +157,10 @@ void serialize(Core &c) {
     with_data_port(c, [](auto port) { port.fence(); });
 }
 
+void store_fence(Core &c) {
+    with_data_port(c, [](auto port) { port.store_fence(); });
+}
+
 void tell_written(Core &c, PhysAddr at, unsigned size) {
     if (__builtin_expect(!c.blocks->guarded(c, at, size), 1))
         return;

@@ -128,6 +128,13 @@ void tell_written(Core &c, PhysAddr at, unsigned size);
 
 /// Fences and serializing instructions: all stores of the core have been performed (at once in functional mode).
 void serialize(Core &);
+/// Orders non-temporal stores before later stores; others are in order anyway.
+void store_fence(Core &);
+/// An instruction that begins when all earlier stores are performed (AMD 24593, section 7.6.4, serializing instructions).
+template <const Op *(*f)(Core &, const Op *)> const Op *serializing(Core &c, const Op *op) {
+    serialize(c);
+    return f(c, op);
+}
 
 /// Reads of descriptor tables and TSS, with the processor's own rights.
 template <class T> inline bool load_system(Core &c, Addr a, T &out) {

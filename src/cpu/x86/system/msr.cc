@@ -7,10 +7,15 @@
 #include "cpu/x86/mmu/paging.hh"
 #include "cpu/x86/system/control.hh"
 #include "cpu/x86/system/cpuid.hh"
+#include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope::x86 {
 
-std::uint64_t time_stamp(Core &c) { return c.platform.cycles(c) + static_cast<std::uint64_t>(c.tsc_offset); }
+std::uint64_t time_stamp(Core &c) {
+    if (c.timed)
+        c.timed->disturb(); // a loop that waits for a time is not the same in each iteration
+    return c.platform.cycles(c) + static_cast<std::uint64_t>(c.tsc_offset);
+}
 
 RememberedMsr *find_msr(Core &c, std::uint32_t number) {
     const auto it = std::lower_bound(c.msrs.begin(), c.msrs.end(), number,

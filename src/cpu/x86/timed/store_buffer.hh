@@ -76,6 +76,14 @@ class StoreBuffer : public Component {
         return Found::none;
     }
 
+    /// Whether it holds a store to this page, by its number.
+    bool holds_page(Addr page) const {
+        for (unsigned i = head_; i != tail_; ++i)
+            if (entry(i).address >> 12 == page)
+                return true;
+        return false;
+    }
+
     /// Puts the bytes of stores in the buffer over those of memory at [dram, dram + size), for observers.
     void overlay(Addr dram, std::byte *to, std::size_t size) const {
         for (unsigned i = head_; i != tail_; ++i) {

@@ -29,14 +29,14 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     combiner_.on_done = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
         core.report_store(x);
-        core.report_stored(x.addr.value, x.size, x.pc);
+        core.left_buffer(x.addr.value, x.size, x.pc);
         if (core.waiting_combiner_)
             core.departed(&x, x.done);
     };
     stores_.owner = this;
     stores_.on_drain = [](void *self, Tick t, const StoreBuffer::Entry &e, const Access *brought) {
         auto &core = *static_cast<TimedCore *>(self);
-        core.report_stored(e.address, e.size, e.pc);
+        core.left_buffer(e.address, e.size, e.pc);
         if (core.waiting_stores_)
             core.departed(brought, t);
     };
@@ -123,6 +123,9 @@ template <bool kOverlaps> void TimedCore::run() {
                 continue;
             pc_ = c_.address_of(op_);
             in_block_ = false;
+            op_ = &kNone;                                    // what an exception stores is not the instruction's
+            if (c_.exit == Exit::fault && !combiner_.idle()) // AMD 24593, section 7.4.2: exceptions empty it
+                drain_combiner(true);
             if (!c_.end_block(next)) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
@@ -153,6 +156,8 @@ template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
         if (now() > queue().now())
             catch_up(); // the core sees what is pending up to this tick
         poll = true;
+        if (!combiner_.idle()) // interrupts empty it, too
+            drain_combiner(true);
     }
     if (kOverlaps && poll)
         overlap_->drain();

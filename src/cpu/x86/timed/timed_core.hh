@@ -144,8 +144,12 @@ class TimedCore final : public FiberCore {
     /// l1_tlb(). False: nothing has happened, and the access takes the general path.
     template <unsigned kBytes> bool load_sized(Addr d, Addr va, std::uint64_t page, void *to);
     template <unsigned kBytes> bool store_sized(Addr d, Addr va, std::uint64_t page, const void *from);
-    /// Waits until the store buffer is empty.
+    /// Waits until all stores are performed.
     void fence();
+    void store_fence() {
+        if (!combiner_.idle())
+            fence();
+    }
     /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
     void l1_tlb(std::uint64_t page) {
         if (!l1_tlb_.access(page))
@@ -158,6 +162,17 @@ class TimedCore final : public FiberCore {
 
     /// The instruction that runs, or the one to look up next.
     Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
+    /// The blocks of a page of code are gone, in one process or in a serial phase: a core that sleeps in a loop may be in one of them.
+    void code_dropped() {
+        fetch_line_ = ~Addr{0};
+        if (asleep())
+            schedule_no_later_than(processes->earliest_on(queue(), queue().now()));
+    }
+    /// Before code of this page of DRAM is decoded: stores to it that still wait are performed.
+    void see_own_stores(Addr page) {
+        if (buffers_ && (stores_.holds_page(page) || combiner_.holds_page(page)))
+            fence();
+    }
     /// Something happens besides what instructions do: an iteration of a spin loop with it is not skipped.
     void disturb() { ++disturbances_; }
     /// Stores that are not in memory yet.
@@ -262,6 +277,12 @@ class TimedCore final : public FiberCore {
     void drain_combiner(bool arrived);
     void look_at_buffers() { buffers_ = !stores_.empty() || !combiner_.idle(); }
     void fence_stores();
+    /// A store is performed that has waited in a buffer. Code that was decoded meanwhile lacks it.
+    void left_buffer(Addr dram, unsigned size, Addr pc) {
+        report_stored(dram, size, pc);
+        if (__builtin_expect(c_.blocks->guarded_dram(c_, dram, size), 0))
+            c_.blocks->written_late(c_, dram, size);
+    }
     /// The stall since the last charge, including the part that settle() has charged already.
     Tick stalled() { return now() - stamp_ + std::exchange(unreported_, 0); }
     /// Charges the stall to a finished access that the core issued itself.

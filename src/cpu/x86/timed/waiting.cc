@@ -33,6 +33,10 @@ void TimedCore::overlapped_exit() {
 }
 
 void TimedCore::wait_idle() {
+    if (c_.monitor.waiting) { // what buffered stores bring could replace the line that it watches
+        drain_combiner(true);
+        fence_stores();
+    }
     charge(Charge::busy);
     waiting_idle_ = true;
     bool stop = false;

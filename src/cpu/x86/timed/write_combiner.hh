@@ -27,6 +27,14 @@ class WriteCombiner {
                 return true;
         return false;
     }
+    bool holds_page(Addr page) const {
+        if (mask_ && line_ >> 12 == page)
+            return true;
+        for (const Flight &f : flights_)
+            if (f.busy && f.access.addr.value >> 12 == page)
+                return true;
+        return false;
+    }
     bool pending() const { return mask_ != 0; }
     bool must_send_before(Addr line) const { return mask_ && line_ != line; }
     bool full() const { return mask_ == ~std::uint64_t{0}; }

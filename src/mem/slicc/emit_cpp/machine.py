@@ -247,14 +247,24 @@ class MachineEmitter:
             if x.type is self.machine.tbe_type:
                 args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
             elif x.type is self.machine.entry_type:
-                finder = next((g.name for g in self.entry_finders() if g.return_type is self.machine.entry_type), None)
-                args.append(f"{finder}({line})" if finder else "nullptr")
+                args.append(f"found_entry({line})")
             else:
                 args.append(line)
         return ", ".join(args)
 
+    def found_entry(self) -> None:
+        """The entry of a line in whichever array holds it: a machine may have a finder for each array, and one for all."""
+        if self.machine.entry_type is None:
+            return
+        with self.out.block("Entry_ *found_entry([[maybe_unused]] Addr line)"):
+            for finder in self.entry_finders():
+                if finder.return_type is self.machine.entry_type:
+                    self.out(f"if (auto *e = {finder.name}(line)) return e;")
+            self.out("return nullptr;")
+
     def inspection(self) -> None:
         out, m = self.out, self.machine
+        self.found_entry()
         with out.block("AccessPermission permission([[maybe_unused]] Addr line) override"):
             out("return getAccessPermission(line);" if self.has("getAccessPermission") else "return AccessPermission_NotPresent;")
         with out.block("unsigned state_of([[maybe_unused]] Addr line) override"):
@@ -287,7 +297,8 @@ class MachineEmitter:
         with out.block("[[gnu::cold]] void view(Addr line, LineView &view_) override"):
             out("view_.state = state_of(line);")
             for finder in self.entry_finders()[:1]:
-                with out.block(f"if ([[maybe_unused]] const auto *e = {finder.name}(line))"):
+                name = "found_entry" if finder.return_type is m.entry_type else finder.name
+                with out.block(f"if ([[maybe_unused]] const auto *e = {name}(line))"):
                     fields(finder.return_type, "e", "entry")
             for o in m.objects:
                 if o.type.name == "TBETable":

@@ -161,6 +161,7 @@ class ModelMachine(MachineEmitter):
                 with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
                                "[[maybe_unused]] Addr address)"):
                     self.model_code().block(action.body)
+        self.found_entry()
         with out.block("unsigned state_of_([[maybe_unused]] Addr line)"):
             out(f"return getState({self.getstate_args('line')});")
         with out.block("AccessPermission permission_([[maybe_unused]] Addr line)"):

@@ -101,6 +101,47 @@ TEST_F(Waiting, ACoreInASpinLoopSleepsWhereverItsTwoLinesLie) {
     }
 }
 
+/// Nothing of its state differs from one iteration to the next but for the time-stamp, which it clears.
+TEST_F(Waiting, ACoreThatWaitsForATimeDoesNotSleep) {
+    // rdtsc; shl rdx, 32; or rax, rdx; cmp rax, r8; setae al; movzx ecx, al; xor eax, eax; xor edx, edx; test ecx, ecx; pause; jz back;
+    // inc rbx; hlt
+    m.code(kCode, {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0, 0x4c, 0x39, 0xc0, 0x0f, 0x93, 0xc0, 0x0f,
+                   0xb6, 0xc8, 0x31, 0xc0, 0x31, 0xd2, 0x85, 0xc9, 0xf3, 0x90, 0x74, 0xe4, 0x48, 0xff, 0xc3, 0xf4});
+    m.core.r[r8] = 1000; // instructions, in this machine
+    begin();
+    at(kUs, [] {});
+    queue.run(10 * kUs);
+    EXPECT_TRUE(awake());
+}
+
+TEST_F(Waiting, ACoreInASpinLoopRunsTheLoopAnewWhenItsCodeIsReplaced) {
+    m.code(kCode, {0xf3, 0x90, 0x80, 0x3e, 0x00, 0x74, 0xf9, 0x48, 0xff, 0xc3,
+                   0xf4}); // pause; cmp byte [rsi], 0; je back; inc rbx; hlt
+    m.core.r[rsi] = kLine;
+    begin();
+    at(kUs, [this] { port.lose(kCode); }); // the core that writes asks for the line
+    at(kUs + 100 * kTicksPerNs, [this] { m.write<std::uint16_t>(kCode + 5, 0x9090); });
+    queue.run(kUs + 99 * kTicksPerNs);
+    EXPECT_TRUE(port.sleeping_);
+    queue.run(2 * kUs);
+    EXPECT_TRUE(awake());
+}
+
+/// A line that a store brings may replace the one that the core watches.
+TEST_F(Waiting, MwaitBeginsWhenAllStoresArePerformed) {
+    m.code(kCode, {0x0f, 0x01, 0xc8, 0x88, 0x06, 0x0f, 0x01, 0xc9, 0xf4}); // monitor; mov [rsi], al; mwait; hlt
+    m.core.r[rax] = kLine;
+    m.core.r[rsi] = kNeighbour;
+    m.core.r[rcx] = 0;
+    port.lose(kNeighbour);
+    begin();
+    Tick t = 0;
+    while (!port.sleeping_ && t < kUs)
+        queue.run(t += kTicksPerNs);
+    EXPECT_GE(t, AmplePort::kMiss);
+    EXPECT_TRUE(port.sleeping_ && core.stores().empty());
+}
+
 TEST_F(Waiting, MwaitDoesNotSleepOnALineThatWasTakenSinceMonitor) {
     monitors();
     port.lose(kLine); // before MONITOR it would be fetched again, so from the first instruction's end on

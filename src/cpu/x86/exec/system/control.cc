@@ -230,7 +230,7 @@ const Form kForms[] = {
     {ZYDIS_MNEMONIC_INT3, breakpoint, true},
     {ZYDIS_MNEMONIC_INT1, debug_trap, true},
     {ZYDIS_MNEMONIC_INTO, overflow, true},
-    {{ZYDIS_MNEMONIC_IRET, ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_IRETQ}, return_from_interrupt, true},
+    {{ZYDIS_MNEMONIC_IRET, ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_IRETQ}, serializing<return_from_interrupt>, true},
     {ZYDIS_MNEMONIC_BOUND, lower_bound},
     {ZYDIS_MNEMONIC_SYSCALL, system_call, true},
     {ZYDIS_MNEMONIC_SYSRET, system_return, true},

@@ -115,9 +115,9 @@ Exec lower_monitor(const Insn &i, Op &op) {
 }
 
 const Form kForms[] = {
-    {ZYDIS_MNEMONIC_CPUID, identify, true},
+    {ZYDIS_MNEMONIC_CPUID, serializing<identify>, true},
     {ZYDIS_MNEMONIC_RDMSR, read_model_specific, true},
-    {ZYDIS_MNEMONIC_WRMSR, write_model_specific, true},
+    {ZYDIS_MNEMONIC_WRMSR, serializing<write_model_specific>, true},
     {ZYDIS_MNEMONIC_RDTSC, read_time_stamp<false>, true},
     {ZYDIS_MNEMONIC_RDTSCP, read_time_stamp<true>, true},
     {ZYDIS_MNEMONIC_RDPMC, read_performance_counter, true},

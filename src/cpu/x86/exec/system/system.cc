@@ -241,27 +241,31 @@ const Op *fence(Core &c, const Op *op) {
     serialize(c);
     return op + 1;
 }
+const Op *fence_of_stores(Core &c, const Op *op) {
+    store_fence(c);
+    return op + 1;
+}
 
 const Form kForms[] = {
     {ZYDIS_MNEMONIC_CLTS, clear_task_switched, true},
     {ZYDIS_MNEMONIC_LMSW, load_machine_status, true},
     {ZYDIS_MNEMONIC_SMSW, store_machine_status},
-    {ZYDIS_MNEMONIC_LGDT, load_table<&State::gdtr>},
-    {ZYDIS_MNEMONIC_LIDT, load_table<&State::idtr>},
+    {ZYDIS_MNEMONIC_LGDT, serializing<load_table<&State::gdtr>>},
+    {ZYDIS_MNEMONIC_LIDT, serializing<load_table<&State::idtr>>},
     {ZYDIS_MNEMONIC_SGDT, store_table<&State::gdtr>},
     {ZYDIS_MNEMONIC_SIDT, store_table<&State::idtr>},
-    {ZYDIS_MNEMONIC_LLDT, load_system_register<&State::ldtr, true>},
-    {ZYDIS_MNEMONIC_LTR, load_system_register<&State::tr, false>},
+    {ZYDIS_MNEMONIC_LLDT, serializing<load_system_register<&State::ldtr, true>>},
+    {ZYDIS_MNEMONIC_LTR, serializing<load_system_register<&State::tr, false>>},
     {ZYDIS_MNEMONIC_SLDT, store_selector<&State::ldtr>},
     {ZYDIS_MNEMONIC_STR, store_selector<&State::tr>},
-    {ZYDIS_MNEMONIC_INVLPG, invalidate_page, true},
-    {{ZYDIS_MNEMONIC_INVD, ZYDIS_MNEMONIC_WBINVD}, write_back_caches, true},
+    {ZYDIS_MNEMONIC_INVLPG, serializing<invalidate_page>, true},
+    {{ZYDIS_MNEMONIC_INVD, ZYDIS_MNEMONIC_WBINVD}, serializing<write_back_caches>, true},
     {ZYDIS_MNEMONIC_CLFLUSH, flush_line},
     // PREFETCHWT1 is a reserved hint of PREFETCH on this family.
     {{ZYDIS_MNEMONIC_PREFETCH, ZYDIS_MNEMONIC_PREFETCHW, ZYDIS_MNEMONIC_PREFETCHWT1, ZYDIS_MNEMONIC_PREFETCHNTA,
-      ZYDIS_MNEMONIC_PREFETCHT0, ZYDIS_MNEMONIC_PREFETCHT1, ZYDIS_MNEMONIC_PREFETCHT2, ZYDIS_MNEMONIC_LFENCE,
-      ZYDIS_MNEMONIC_SFENCE},
+      ZYDIS_MNEMONIC_PREFETCHT0, ZYDIS_MNEMONIC_PREFETCHT1, ZYDIS_MNEMONIC_PREFETCHT2, ZYDIS_MNEMONIC_LFENCE},
      hint},
+    {ZYDIS_MNEMONIC_SFENCE, fence_of_stores},
     {ZYDIS_MNEMONIC_MFENCE, fence},
 };
 const Group kGroup("system registers and caches", kForms);
@@ -273,8 +277,8 @@ Exec lower_mov_control(const Insn &i, Op &) {
                        ZydisRegisterGetClass(i.reg(0)) != ZYDIS_REGCLASS_GPR32;
     const bool debug = ZydisRegisterGetClass(i.reg(write ? 0 : 1)) == ZYDIS_REGCLASS_DEBUG;
     if (debug)
-        return write ? write_debug : read_debug;
-    return write ? write_control : read_control;
+        return write ? serializing<write_debug> : read_debug;
+    return write ? serializing<write_control> : read_control;
 }
 
 } // namespace moscope::x86
