@@ -30,8 +30,8 @@ class GuestMemory;
 
 struct MachineOptions {
     std::uint64_t seed = 1;
-    bool zero_lookahead = false;    ///< cores never run ahead (for comparison)
-    Tick watchdog = 50'000'000'000; ///< a request older than this (50 us) is a protocol error; 0: off
+    bool zero_lookahead = false;       ///< cores never run ahead (for comparison)
+    Tick watchdog = 1'000'000'000'000; ///< a request older than this (1 ms) is a protocol error; 0: off
     /// 0: one logical process. Else each chip is one, and so many host threads run them (sim/parallel/logical_processes.hh).
     unsigned threads = 0;
     /// With threads: the lookahead is no longer than this, as chips affect each other and devices by more than messages.

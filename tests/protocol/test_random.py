@@ -45,6 +45,14 @@ def test_every_value_read_was_current_without_the_filter(subject: Any, cores: in
     clean(protocol_check.random_test(subject("MOESI_HTAssist", cores, sets=FILTER_OFF), ops), ops)
 
 
+@pytest.mark.parametrize("sets", [(), FILTER_OFF], ids=["filter-on", "filter-off"])
+def test_every_value_read_was_current_where_misses_wait_for_lines_that_leave_an_l3(subject: Any, sets: tuple[str, ...]) -> None:
+    ops = 40_000
+    answer = protocol_check.random_test(subject("MOESI_HTAssist", 12, sets=("params.L3Cache.free_tbes=1022", *sets)), ops)
+    clean(answer, ops)
+    assert "L3Cache.NP.Crowded" not in answer["unreached"]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_run_depends_on_its_seed_only(subject: Any, protocol: str) -> None:
     def reported(seed: int) -> dict[str, Any]:
