@@ -478,22 +478,6 @@ void TimedCore::begin_device_access() {
     begin_serial();
 }
 
-void TimedCore::begin_serial() {
-    catch_up();
-    wait_for_serial_phase(*processes, c_.number);
-}
-
-/// The core's chip has completed the epoch meanwhile, so the core continues at its end.
-void TimedCore::end_serial() {
-    if (const Tick t = processes->resume_tick(queue()); now() < t) {
-        charge(Charge::busy);
-        move_to(t);
-        lookahead_changed();
-        begin_group();
-        charge(Charge::core);
-    }
-}
-
 void TimedCore::end_device_access(std::uint64_t cycles) {
     advance_cycles(static_cast<std::int64_t>(cycles));
     lookahead_changed(); // the device may have woken others, or set a time for that

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waits during which a core of detailed mode does not run: halted, in MWAIT, asleep in a spin loop; and what ends them.
+// Waits during which a core of detailed mode does not run: halted, in MWAIT, asleep in a spin loop, or until all chips are at
+// rest; and what ends them.
 #include <algorithm>
 #include <bit>
 
@@ -30,6 +31,22 @@ void TimedCore::overlapped_exit() {
         overlap_->drain();
     if (c_.exit == Exit::pause && !overlap_->settled_since_last_pause())
         ++disturbances_;
+}
+
+void TimedCore::begin_serial() {
+    catch_up();
+    wait_for_serial_phase(*processes, c_.number);
+}
+
+/// The core's chip has completed the epoch meanwhile, so the core continues at its end.
+void TimedCore::end_serial() {
+    if (const Tick t = processes->resume_tick(queue()); now() < t) {
+        charge(Charge::busy);
+        move_to(t);
+        lookahead_changed();
+        begin_group();
+        charge(Charge::core);
+    }
 }
 
 void TimedCore::wait_idle() {

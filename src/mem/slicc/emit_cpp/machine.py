@@ -11,7 +11,7 @@ from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
-from .types import HEADER, bound_depth, emit_type, in_c_order, in_order_of_use, message_numbers
+from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
 from .writer import Writer, c_text, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
@@ -493,15 +493,3 @@ class MachineEmitter:
         with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
             for s in states:
                 self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")
-
-
-def capacity(counted: ast.ObjectDecl) -> str:
-    """How many places an object has: gem5's controllers give it to the constructor, after themselves."""
-    text = c_text(counted.constructor or "number_of_TBEs")
-    text = text.removeprefix("this").lstrip(", ") if text.startswith("this") else text
-    return "0" if text.startswith("{") else text
-
-
-def data_field(entry: ast.Type) -> str:
-    """The field of an entry that holds the line's bytes."""
-    return next(f.name for f in entry.fields.values() if f.type.name == "DataBlock")

@@ -239,3 +239,15 @@ def protocol_source(program: ast.Program) -> str:
     out('extern "C" __attribute__((visibility("default"))) const moscope::ruby::ProtocolInfo *moscope_protocol() {')
     out(f"    return &moscope::protocol_{program.name}::protocol_info();\n}}")
     return out.text()
+
+
+def capacity(counted: ast.ObjectDecl) -> str:
+    """How many places an object has: gem5's controllers give it to the constructor, after themselves."""
+    text = c_text(counted.constructor or "number_of_TBEs")
+    text = text.removeprefix("this").lstrip(", ") if text.startswith("this") else text
+    return "0" if text.startswith("{") else text
+
+
+def data_field(entry: ast.Type) -> str:
+    """The field of an entry that holds the line's bytes."""
+    return next(f.name for f in entry.fields.values() if f.type.name == "DataBlock")
