@@ -20,6 +20,7 @@ from moscope.runs import main, options
 # The line and the waiting functions of each fix stand in the header of its patch.
 TESTED = {fix.number: fix.stress for fix in kernel_patches.fixes() if fix.stress}
 SHARING = ("spin", "true_sharing", "false_sharing", "upgrade", "secondary")
+SET_LINES, L3_US = (384 << 10) // 64, 28 / 2400
 CORES = [4, pytest.param(48, marks=pytest.mark.long)]
 Measured = Callable[..., dict[str, Any]]
 # Cores whose accesses are in program order: each miss has one reason.
@@ -101,8 +102,10 @@ def test_clearing_huge_pages_evicts_what_the_caches_hold_only_without_fix_16(mea
     without, fixed = measured("pk-16", 16, cores), measured("pk", 16, cores)
     # A page has 32 768 lines. All of them pass the cores' caches, or none does.
     assert evicted(without) > 30_000 and evicted(fixed) < 1000, (evicted(without), evicted(fixed))
-    # A program's own time goes to the loads of a set that fits into its core's caches.
-    assert without["user_us_per_op"] > 4 * fixed["user_us_per_op"], (without["user_us_per_op"], fixed["user_us_per_op"])
+    # A program's own time goes to the loads of a set that fits into its core's caches: without the fix, each of its lines comes at least
+    # from the L3. On 48 cores its two loads of each cleared page wait for DRAM with either kernel.
+    times = without["user_us_per_op"], fixed["user_us_per_op"]
+    assert times[0] - times[1] > SET_LINES * L3_US and (cores > 4 or times[0] > 4 * times[1]), times
     assert fixed["throughput_per_s"] > without["throughput_per_s"] and without["verified"] and fixed["verified"]
 
 

@@ -287,8 +287,6 @@ Block *BlockCache::decode(Core &c, std::uint64_t key, PhysAddr at, Addr va, unsi
     if (!promises_)
         promises_ = std::make_unique<Promises>(c.model);
     const auto mode = static_cast<Mode>((key & 3) - 1);
-    if (c.timed)
-        c.timed->see_own_stores(phys_.dram_address(at) >> 12);
     Decoder d(*this, c, mode, at, va, known_second);
     if (!d.run(limit))
         return nullptr;

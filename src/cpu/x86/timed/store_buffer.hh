@@ -76,10 +76,10 @@ class StoreBuffer : public Component {
         return Found::none;
     }
 
-    /// Whether it holds a store to this page, by its number.
+    /// Whether it holds a store to this linear page, by its number.
     bool holds_page(Addr page) const {
         for (unsigned i = head_; i != tail_; ++i)
-            if (entry(i).address >> 12 == page)
+            if (entry(i).va >> 12 == page)
                 return true;
         return false;
     }

@@ -156,13 +156,15 @@ template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
         if (now() > queue().now())
             catch_up(); // the core sees what is pending up to this tick
         poll = true;
-        if (!combiner_.idle()) // interrupts empty it, too
+        if (!combiner_.idle() && interrupt_deliverable(c_)) // interrupts empty it, too
             drain_combiner(true);
     }
     if (kOverlaps && poll)
         overlap_->drain();
     in_block_ = false;
     pc_ = c_.rip; // the code to look up; an interrupt precedes it
+    if (__builtin_expect(buffers_, 0))
+        see_own_stores(c_.code64() ? c_.rip : c_.rip + c_.seg[cs].base);
     return c_.begin_block(poll);
 }
 

@@ -168,11 +168,6 @@ class TimedCore final : public FiberCore {
         if (asleep())
             schedule_no_later_than(processes->earliest_on(queue(), queue().now()));
     }
-    /// Before code of this page of DRAM is decoded: stores to it that still wait are performed.
-    void see_own_stores(Addr page) {
-        if (buffers_ && (stores_.holds_page(page) || combiner_.holds_page(page)))
-            fence();
-    }
     /// Something happens besides what instructions do: an iteration of a spin loop with it is not skipped.
     void disturb() { ++disturbances_; }
     /// Stores that are not in memory yet.
@@ -277,6 +272,15 @@ class TimedCore final : public FiberCore {
     void drain_combiner(bool arrived);
     void look_at_buffers() { buffers_ = !stores_.empty() || !combiner_.idle(); }
     void fence_stores();
+    /// Before code at this linear address is looked up: the core's stores to it that still wait are performed. A block may end in the
+    /// page after its own. Stores through other linear addresses need a serializing instruction (AMD 24593, section 7.6.1).
+    void see_own_stores(Addr va) {
+        for (const Addr page : {va >> 12, (va >> 12) + 1})
+            if (stores_.holds_page(page) || combiner_.holds_page(page)) {
+                fence();
+                return;
+            }
+    }
     /// A store is performed that has waited in a buffer. Code that was decoded meanwhile lacks it.
     void left_buffer(Addr dram, unsigned size, Addr pc) {
         report_stored(dram, size, pc);

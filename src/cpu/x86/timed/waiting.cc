@@ -50,10 +50,6 @@ void TimedCore::end_serial() {
 }
 
 void TimedCore::wait_idle() {
-    if (c_.monitor.waiting) { // what buffered stores bring could replace the line that it watches
-        drain_combiner(true);
-        fence_stores();
-    }
     charge(Charge::busy);
     waiting_idle_ = true;
     bool stop = false;

@@ -28,10 +28,10 @@ class WriteCombiner {
         return false;
     }
     bool holds_page(Addr page) const {
-        if (mask_ && line_ >> 12 == page)
+        if (mask_ && va_ >> 12 == page)
             return true;
         for (const Flight &f : flights_)
-            if (f.busy && f.access.addr.value >> 12 == page)
+            if (f.busy && f.access.va >> 12 == page)
                 return true;
         return false;
     }

@@ -97,6 +97,7 @@ const Op *wait_for_monitor(Core &c, const Op *op) {
     const auto extensions = static_cast<std::uint32_t>(c.r[rcx]);
     if (extensions > 1)
         return protection(c, op);
+    serialize(c); // what buffered stores bring could replace the line that it watches
     return c.leave_after(op, begin_monitor_wait(c, extensions & 1) ? Exit::halt : Exit::pause);
 }
 
