@@ -81,7 +81,11 @@ void Detailed::set_up_processes() {
     });
 }
 
-Tick Detailed::soon() const { return std::max(machine_.now(), machine_.next()) + kSlice; }
+/// Without an event, only cores that sleep in endless loops are left.
+Tick Detailed::soon() const {
+    const Tick next = machine_.next();
+    return (next == kNever ? reached() : std::max(machine_.now(), next)) + kSlice;
+}
 
 void Detailed::enter() {
     MOSCOPE_CHECK(!active_);
@@ -110,9 +114,7 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
             board_.end({"hang", "nothing is left that could wake a core", 0});
             return;
         }
-        const Tick soon =
-            next == kNever ? reached() + kSlice : this->soon(); // kNever: cores asleep in endless loops are left
-        const Tick to = next >= until && next != kNever ? until : std::min(until, soon);
+        const Tick to = next >= until && next != kNever ? until : std::min(until, soon());
         if (to == until)
             end_.schedule(std::max(until - 1, board_.queue.now()));
         machine_.run(to);

@@ -130,7 +130,7 @@ void tell_written(Core &c, PhysAddr at, unsigned size);
 void serialize(Core &);
 /// Orders non-temporal stores before later stores; others are in order anyway.
 void store_fence(Core &);
-/// An instruction that begins when all earlier stores are performed (AMD 24593, section 7.6.4, serializing instructions).
+/// An instruction that begins when all earlier stores are performed (AMD 24592, serializing instructions).
 template <const Op *(*f)(Core &, const Op *)> const Op *serializing(Core &c, const Op *op) {
     serialize(c);
     return f(c, op);

@@ -124,7 +124,7 @@ template <bool kOverlaps> void TimedCore::run() {
             pc_ = c_.address_of(op_);
             in_block_ = false;
             op_ = &kNone;                                    // what an exception stores is not the instruction's
-            if (c_.exit == Exit::fault && !combiner_.idle()) // AMD 24593, section 7.4.2: exceptions empty it
+            if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions empty it
                 drain_combiner(true);
             if (!c_.end_block(next)) {
                 const Exit why = c_.exit;
