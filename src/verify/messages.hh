@@ -88,7 +88,7 @@ struct Core {
     std::uint8_t wants; ///< 1 + RubyRequestType; 0: nothing
     Addr line;
     std::uint8_t since; ///< writes to the line since the request, if it is a load; kManyWrites: so many or more.
-                        ///< If a device writes: 1 once DRAM has its bytes
+                        ///< If a device writes, or a core past the caches: 1 once DRAM has the bytes
     bool waits() const { return wants != 0; }
     bool reads() const { return waits() && (type() == RubyRequestType_LD || type() == RubyRequestType_IFETCH); }
     RubyRequestType type() const { return static_cast<RubyRequestType>(wants - 1); }

@@ -93,6 +93,14 @@ template <class State> void write_of_device(State &s, Addr line, DataBlock &d) {
     write_line(s, line, d);
 }
 
+/// So do the bytes of a store past the caches that its core has sent before the store is complete.
+template <class State> void write_past_caches(State &s, Addr line, DataBlock &d) {
+    for (unsigned c = 0; c < State::kCores; ++c)
+        if (s.cores[c].waits() && s.cores[c].type() == RubyRequestType_COMMIT && s.cores[c].line == line)
+            s.cores[c].since = 1;
+    write_line(s, line, d);
+}
+
 /// DRAM does what a message asks, and the message becomes its answer.
 template <class State> void serve_memory(State &s, MemoryMsg &m, MachineID home) {
     DataBlock &there = s.memory[m.addr - 1];
@@ -108,6 +116,8 @@ template <class State> void serve_memory(State &s, MemoryMsg &m, MachineID home)
             write_of_device(s, m.addr, there);
         } else {
             there = m.DataBlk;
+            if (there.age == DataBlock::kNew)
+                write_past_caches(s, m.addr, there);
         }
         m.DataBlk = DataBlock{};
         m.MessageSize = MessageSizeType_Response_Control;
@@ -238,8 +248,10 @@ template <class State> class RulesOf {
         if (d.age != 0 && d.age != DataBlock::kNew)
             throw Violation("stale data: " + name_of(controller_) + " lets its core write into a copy of line " +
                             std::to_string(a) + " that is not the last value written");
+        const bool in_memory = c.type() == RubyRequestType_COMMIT && c.since;
         c = {};
-        write_line(s_, a, d);
+        if (!in_memory)
+            write_line(s_, a, d);
     }
     template <class... X> void atomicCallback(Addr a, DataBlock &d, X...) { writeCallback(a, d); }
     void writeUniqueCallback(Addr a, DataBlock &d) { writeCallback(a, d); }

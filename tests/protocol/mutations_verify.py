@@ -156,4 +156,10 @@ MOESI = (
              "an L3 keeps the only copy that it has given to a core", needs=TWO),
 )
 
-ALL = (*MSI, *MOESI)
+NT_WITHOUT_PROBE = Mutation(
+    "non-temporal-store-without-probe", "MOESI_HTAssist",
+    _transition("EM, NtStore, BU", "vs_start", "wn_wantNone", "di_directedInv", "pq_popRequest"),
+    _transition("EM, NtStore, BU", "vs_start", "ga_grantWithoutData", "pq_popRequest"),
+    "a non-temporal store leaves the only copy where it is", needs=("--requests", "ld,st,nt"))
+
+ALL = (*MSI, *MOESI, NT_WITHOUT_PROBE)

@@ -157,10 +157,10 @@ def test_moesi_its_pages_name_each_state_and_no_other() -> None:
     page = (paths.root() / "docs/protocol-moesi-htassist.md").read_text(encoding="utf-8")
     words = set(re.findall(r"\b[A-Z][A-Z0-9]{0,2}\b", page))
     stable = {"M", "O", "E", "S"}
-    transient = {"IS", "IM", "SM", "OM", "IU", "IW", "MT", "ET", "OT", "ST"}
+    transient = {"IS", "IM", "SM", "OM", "IU", "IW", "IN", "MT", "ET", "OT", "ST"}
     assert stable | transient <= states["L1Cache"] and states["L1Cache"] - stable - transient <= {"I", "NP"}
     assert {"MI", "EI", "OI", "II", "C", "CV", "CD"} <= states["L3Cache"]
-    assert {"EM", "O", "S", "S1", "I", "NP", "U", "RM", "RO", "RD", "RC", "BM", "BU"} <= states["Directory"] and "RD" in words
+    assert {"EM", "O", "S", "S1", "I", "NP", "U", "RM", "RO", "RD", "RC", "BM", "BU", "BW"} <= states["Directory"] and "RD" in words
 
 
 def test_moesi_a_flow_takes_the_messages_of_the_page() -> None:

@@ -130,14 +130,16 @@ def test_a_device_and_two_cores_hold_in_every_state(moscope: Moscope, sets: tupl
     assert document["device"] == ["read", "write", "part"]
 
 
-@pytest.mark.parametrize("protocol, caches, chips, walks", [
-    ("MSI", 3, 1, 5),
-    pytest.param("MSI", 3, 1, 300, marks=pytest.mark.long),
-    pytest.param("MOESI_HTAssist", 3, 3, 200, marks=pytest.mark.long),
-    pytest.param("MOESI_HTAssist", 4, 2, 200, marks=pytest.mark.long),
+@pytest.mark.parametrize("protocol, caches, chips, requests, walks", [
+    ("MSI", 3, 1, "ld,st", 5),
+    pytest.param("MSI", 3, 1, "ld,st", 300, marks=pytest.mark.long),
+    pytest.param("MOESI_HTAssist", 3, 3, "ld,st", 200, marks=pytest.mark.long),
+    pytest.param("MOESI_HTAssist", 4, 2, "ld,st", 200, marks=pytest.mark.long),
+    pytest.param("MOESI_HTAssist", 3, 2, "ld,st,nt,uncached", 200, marks=pytest.mark.long),
 ])
-def test_the_engine_takes_the_transitions_of_random_walks_of_the_model(protocol: str, caches: int, chips: int, walks: int) -> None:
-    bounds = verify.Bounds(caches, chips, evict=False, symmetry=False)
+def test_the_engine_takes_the_transitions_of_random_walks_of_the_model(
+        protocol: str, caches: int, chips: int, requests: str, walks: int) -> None:
+    bounds = verify.Bounds(caches, chips, requests=tuple(requests.split(",")), evict=False, symmetry=False)
     program = verify.build(protocol, "opteron48", [], bounds, print)
     subject = check.prepare(protocol, "opteron48", verify.shape(bounds), homes=1)
     for seed in range(1, walks + 1):
@@ -146,18 +148,24 @@ def test_the_engine_takes_the_transitions_of_random_walks_of_the_model(protocol:
         assert played is not None
         outcome, taken = verify_script.transitions(subject, played)
         assert not outcome.kind, f"seed {seed}: {outcome.text}"
-        assert taken == [t.split(", line")[0] for step in way for t in step["transitions"]], f"seed {seed}"
+        expected = [t.split(", line")[0] for step in way for t in step["transitions"]]
+        # The model's DRAM answers in any order; that of the engine takes a write at once.
+        assert [t for t in taken if "Mem_Ack" not in t] == [t for t in expected if "Mem_Ack" not in t], f"seed {seed}"
 
 
 @pytest.mark.long
-def test_a_violation_has_a_script_that_repeats_it_on_the_engine(moscope: Moscope, tmp_path: Path) -> None:
-    fault = Mutation("kept-copy", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
-                     "transition(S, Inv, S) { ia_sendInvAck; pf_popForward; }", "a sharer keeps its copy")
+@pytest.mark.parametrize("fault, options, said", [
+    (Mutation("kept-copy", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
+              "transition(S, Inv, S) { ia_sendInvAck; pf_popForward; }", "a sharer keeps its copy"), (), "more than one copy"),
+    (mutations_verify.NT_WITHOUT_PROBE, mutations_verify.NT_WITHOUT_PROBE.needs, "found the initial value; expected"),
+], ids=lambda x: x.name if isinstance(x, Mutation) else "")
+def test_a_violation_has_a_script_that_repeats_it_on_the_engine(
+        moscope: Moscope, tmp_path: Path, fault: Mutation, options: tuple[str, ...], said: str) -> None:
     file = tmp_path / "kept.toml"
-    got = moscope("protocol", "verify", mutated(fault, tmp_path), "--no-evict", "--json", "--counterexample", str(file))
+    got = moscope("protocol", "verify", mutated(fault, tmp_path), *options, "--no-evict", "--json", "--counterexample", str(file))
     assert got.returncode == 1 and json.loads(got.stdout)["counterexample"] == str(file), got.stderr
     replayed = moscope("trace", str(file))
-    assert replayed.returncode == 1 and "more than one copy" in replayed.stdout
+    assert replayed.returncode == 1 and said in replayed.stdout, replayed.stdout
 
 
 #: Of the faults, those that every run of the tests looks for: one machine each, found in less than a second after the compilation.

@@ -24,7 +24,8 @@ from moscope.traces.files import write_whole
 MOMENT_FS = 5_000_000_000  # 5 us
 PATIENT_FS = 10**15
 LINE, WORD = 64, 8
-OPS = {"LD": "ld", "ST": "st", "IFETCH": "if", "FLUSH": "flush"}
+# A store past the caches is COMMIT if it writes the whole line, IO if it writes a part.
+OPS = {"LD": "ld", "ST": "st", "IFETCH": "if", "FLUSH": "flush", "COMMIT": "nt", "IO": "nt"}
 
 Steps = Sequence[dict[str, Any]]
 
@@ -45,7 +46,8 @@ def candidate(steps: Steps, subject: Subject) -> Candidate | None:
         if "access" in step:
             line = step["line"] - 1
             address = bases[line % len(bases)] + line // len(bases) * LINE
-            accesses.append(Played(step["access"], step["core"], OPS[step["request"]], address, WORD, moment * MOMENT_FS))
+            size = LINE if step["request"] == "COMMIT" else WORD
+            accesses.append(Played(step["access"], step["core"], OPS[step["request"]], address, size, moment * MOMENT_FS))
         for sent in step.get("sends", []):
             key = (sent["access"], sent["message"], sent["to"])
             n, alike[key] = alike[key], alike[key] + 1
