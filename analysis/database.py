@@ -130,7 +130,5 @@ def readable(file: Path) -> str:
 
 
 def shares(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
-    """(function, share) of rows with `function` and `weight`, in their order."""
-    kept = [(str(row["function"]), int(row["weight"])) for row in rows]
-    whole = sum(weight for _, weight in kept)
-    return [(function, weight / whole if whole else 0.0) for function, weight in kept]
+    """(function, share) of rows with `function`, `weight` and the `whole` that it is a part of, in their order."""
+    return [(str(row["function"]), int(row["weight"]) / int(row["whole"]) if row["whole"] else 0.0) for row in rows]

@@ -23,12 +23,12 @@ def point_locks(p: Point) -> list[Row]:
 
 
 def _waiters(names: list[Row]) -> list[tuple[str, float]]:
-    """Those of several names, each name's share weighed by its waiting."""
+    """Those of several names, each name's share weighed by its waiting. Of a name with many, the last ones are missing."""
     weights: dict[str, float] = {}
     for one in names:
         for function, part in one["waiters"]:
             weights[function] = weights.get(function, 0.0) + part * one["waiting"]
-    whole = sum(weights.values()) or 1.0
+    whole = sum(one["waiting"] for one in names) or 1
     return [(function, weight / whole) for function, weight in sorted(weights.items(), key=lambda x: (-x[1], x[0]))]
 
 

@@ -13,11 +13,12 @@ from analysis.tables.lines import hot_lines, measures
 
 NO_PLACES: dict[str, list[Row]] = {role: [] for role in ROLES}
 MOST_FUNCTIONS, MOST_PAIRS, MOST_SOURCES = 10, 20, 12
-# Of each name its functions, those that wrote most often or waited longest first.
+# Of each name its functions, those that wrote most often or waited longest first, with the `whole` of all of them.
 FUNCTIONS = f"""
     WITH sums AS (SELECT name, kind, {{function}} AS function, sum({{weight}})::BIGINT AS weight FROM pairs
                   WHERE point = ? AND {{function}} IS NOT NULL GROUP BY ALL)
-    SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY weight DESC, function) <= {MOST_FUNCTIONS}
+    SELECT *, sum(weight) OVER (PARTITION BY name, kind)::BIGINT AS whole FROM sums
+    QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY weight DESC, function) <= {MOST_FUNCTIONS}
     ORDER BY weight DESC, function"""
 PAIRS = f"""
     WITH sums AS (SELECT name, kind, coalesce(writer_function, '{NO_WRITER}') AS writer, waiter_function AS waiter,

@@ -232,6 +232,20 @@ def test_a_lock_is_the_sum_of_its_fields_with_its_waiters() -> None:
     assert list(got) == sorted(got, key=lambda name: -got[name]["wait_share"])
 
 
+def test_shares_of_functions_are_of_all_waiting_for_a_name_and_of_all_writes_to_it() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    name = found["lines"][0]["name"]
+    one = {**next(pair for pair in found["pairs"] if pair["line"] == found["lines"][0]["line"]), "spin": 0}
+    found["pairs"] = [{**one, "writer_function": f"w{n}", "waiter_function": f"f{n}", "stall": found["lines"][0]["stall"] // 40, "count": 5}
+                      for n in range(40)]
+    point = synthetic_run.made(record, stats, found)
+    first = next(row for row in hot_names(point) if row["name"] == name)
+    for role in ("waiters", "writers"):
+        assert len(first[role]) == 10 and [share for _, share in first[role]] == [pytest.approx(1 / 40)] * 10
+    lock = next(row for row in point_locks(point) if row["lock"] == name)
+    assert [share for _, share in lock["waiters"]] == [pytest.approx(1 / 40)] * 10
+
+
 def test_tables_are_data_frames(run) -> None:  # type: ignore[no-untyped-def]
     import pyarrow
     from pyarrow import compute
