@@ -13,11 +13,13 @@ ROLES = {"written_at": ("writer", "count"), "waited_at": ("waiter", "waiting")}
 MOST = 5
 # A place whose code has called what waits: of names that no code of the program with source lines waits for.
 CALLED = "called_at"
+# Code without a source line has its part of the whole, too.
 QUERY = """
     WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
                          sum({weight})::BIGINT AS weight
-                  FROM pairs {among} WHERE point = $1 AND {role}_source IS NOT NULL GROUP BY ALL)
-    SELECT *, weight / greatest(sum(weight) OVER (PARTITION BY {by}), 1) AS share FROM sums WHERE weight > 0
+                  FROM pairs {among} WHERE point = $1 AND {role}_function IS NOT NULL GROUP BY ALL),
+         parts AS (SELECT *, weight / greatest(sum(weight) OVER (PARTITION BY {by}), 1) AS share FROM sums)
+    SELECT * FROM parts WHERE weight > 0 AND source IS NOT NULL
     QUALIFY row_number() OVER (PARTITION BY {by} ORDER BY weight DESC, source, function) <= {most}
     ORDER BY weight DESC, source, function"""
 KEYS = {"names": ("name", "kind"), "lines": ("line", "use")}

@@ -53,3 +53,19 @@ def test_places_of_the_hottest_are_those_that_they_have_among_all(table: str, ho
     assert sorted(some) == sorted(hottest) and len(every) > 2
     assert some == {key: every[key] for key in some}
     assert [place["source"] for place in some[hottest[0]]["waited_at"]] == [f"r.c:{k}" for k in (6, 5, 4, 3, 2)]
+
+
+@pytest.mark.parametrize("table", ["lines", "names"])
+def test_the_share_of_a_place_is_of_all_waiting_and_of_all_writes(table: str) -> None:
+    """Code without a source line has its part of both; what no other core wrote is no write."""
+    classes = {f"{c}_{what}": 0 for c in MISS_CLASS.names for what in ("stall", "count")}
+    lines = [{"line": 64, "use": 1, "name": "n", "kind": "slab", "stall": 100, "spin": 0, "transfers": 1, "waiters": 1, **classes}]
+    of = [("main.c:9", "f", 1, 30, 2), (None, "memcpy", 1, 60, 6), (None, None, None, 10, 92)]
+    pairs = [{"line": 64, "use": 1, "writer": writer, "writer_function": function, "writer_source": source, "writer_inlined": None,
+              "waiter": 9, "waiter_function": function or "g", "waiter_source": source, "waiter_inlined": None, "stall": stall, "spin": 0,
+              "count": count, "offset": 0, "accessed": None} for source, function, writer, stall, count in of]
+    none = pa.table({name: pa.array([], pa.uint64()) for name in ("line", "use", "stall", "count")})
+    database = Database({"p": {"lines": pa.Table.from_pylist(lines), "pairs": pa.Table.from_pylist(pairs), "transfers": none}})
+    (found,) = places(database, "p", table).values()
+    assert [(one["source"], one["share"]) for one in found["waited_at"]] == [("main.c:9", pytest.approx(0.3))]
+    assert [(one["source"], one["share"]) for one in found["written_at"]] == [("main.c:9", pytest.approx(0.25))]
