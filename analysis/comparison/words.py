@@ -51,9 +51,11 @@ def headline(pair: Row) -> str:
     if first is None:
         return f"{text}."
     whole = pair["whole"]["difference"]
+    if abs(whole) < 1e-9 * pair["whole"]["a"]:  # rounding
+        whole = 0.0
     share = f", {100 * first['difference'] / whole:.0f} % of the difference" if whole and 0 < first["difference"] / whole <= 1 else ""
-    return (f"{text}. Of core time ({signed(whole)} {pair['unit'].removesuffix(' of core time per operation')} per "
-            f"{'operation' if rate else 'simulated ms'}), the line {first['name']} accounts for {signed(first['difference'])} µs{share}.")
+    return (f"{text}. Of core time ({signed(whole)} {pair['unit'].replace(' of core time', '')}), the line {first['name']} accounts for "
+            f"{signed(first['difference'])} µs{share}.")
 
 
 def figures(pair: Row) -> list[tuple[str, str, str, str, str]]:

@@ -13,7 +13,7 @@ import synthetic_run
 from pyarrow import parquet
 
 from analysis import RunDirectoryError
-from analysis.comparison import condition, page, pairs, sides, text
+from analysis.comparison import condition, page, pairs, sides, text, words
 from moscope import cli, jsonio
 from moscope.commands import compare as command  # noqa: F401  registers itself
 from moscope.runs.statistics.confidence import COUNT_ERROR
@@ -120,6 +120,17 @@ def test_windows_that_count_the_same_few_operations_leave_an_error_of_the_count(
         assert rows[name]["half_width"] == pytest.approx(rows[name]["a"] * least)
     assert rows["memory"]["half_width"] == rows["kernel_share"]["half_width"] == 0, "shares of time"
     assert pair["whole"]["half_width"] == pytest.approx(synthetic_run.MS / 10**9 * 24 * least)
+
+
+def test_without_operations_the_headline_gives_core_time_of_simulated_time(stock: Path, faster: Path, tmp_path: Path) -> None:
+    cycles = ({"busy": busy, "core": 0.1, "memory": 0.9 - busy} for busy in (0.3, 0.5))
+    uncounted = [{"windows": [{"ops": 0, "ticks": synthetic_run.MS, "cycles": one}] * 3, "ops": 0} for one in cycles]
+    (pair,) = compared(*(changed(source, tmp_path / source.parent.name, **more)
+                         for source, more in zip((stock, faster), uncounted, strict=True)))
+    assert pair["alike"] is False
+    said = words.headline({**pair, "whole": {**pair["whole"], "difference": 1e-12}})  # as sums of shares come out
+    assert "Of core time (0 µs per simulated ms), the line mount_lock accounts for -" in said
+    assert said.count("simulated ms") == 1
 
 
 def test_a_side_that_was_not_steady_is_named(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
