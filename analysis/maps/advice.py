@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis.described import CLASSES
-from analysis.locks import lock_of
+from analysis.locks import QUEUED, lock_of
 from analysis.maps.line_map import Area, LineMap
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
@@ -50,6 +50,10 @@ def lock(line: LineMap) -> Advice | None:
         if (not found and not LOCK_TYPE.search(area.type)) or line.share(area.waiting) < NOTABLE:
             continue
         name = found[0] if found else area.name
+        if found and found[1] == QUEUED:
+            return Advice("lock", f"Cores wait in the queue of a lock: {name} is the node of a waiter and does not identify the lock. The "
+                          "waiting functions and their callers do. Hold that lock for a shorter time, or split it so that fewer cores meet "
+                          "at it.", (name,))
         beside = [other.name for other in line.used if other is not area and other.written and not (
             found and lock_of(other.name, other.kind) == found)]
         if sum(code.waiting for code in area.waits if READERS.search(code.function)) >= MAIN * max(area.waiting, 1):

@@ -128,6 +128,14 @@ def test_a_lock_is_named_with_the_data_beside_it(tmp_path: Path, name: str, type
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
 
 
+def test_a_node_in_the_queue_of_a_lock_is_not_said_to_be_the_lock(tmp_path: Path) -> None:
+    fields = ((0, 8, "osq_node.next", "ptr"), (8, 4, "osq_node.locked", "int"), (12, 52, "rest", ""))
+    (found,) = advice(made(tmp_path, fields, [pair(1, 0, 20), pair(1, 8, 80)],
+                           [(at, core, 1, True) for at in (0, 8) for core in (0, 1)]))
+    assert found.kind == "lock" and found.fields == ("osq_node",)
+    assert "osq_node is a lock" not in found.text and "osq_node is the node of a waiter" in found.text
+
+
 @pytest.mark.parametrize(("readers", "shared"), [(70, True), (20, False)])
 def test_a_lock_whose_readers_wait_most_is_not_to_be_held_shorter(tmp_path: Path, readers: int, shared: bool) -> None:
     reads = {**pair(1, 0, readers, writer=2), "waiter_function": "s:pthread_rwlock_rdlock"}
