@@ -13,13 +13,13 @@ KEY = "episodes"  # in Point.made: the page of each name and kind, relative to t
 
 
 def write(run: Run) -> None:
-    """Writes the pages. Without the run's machine or protocol there are none."""
+    """Writes the pages. Without the run's machine or protocol there are none, nor without the engine, which knows both."""
     for point in run.points:
         point.made[KEY] = {}
     try:
         found = [(point, one) for point in run.points for one in episode.episodes_of(run.path, run.path / "points" / point.name)]
         machine = episode.described(run.path) if found else None
-    except MoscopeError:
+    except (MoscopeError, ImportError):
         return
     if machine is None:
         return

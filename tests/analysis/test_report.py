@@ -4,11 +4,14 @@
 import errno
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import synthetic_run
+from pyarrow import parquet
 
 from analysis import Run, RunDirectoryError, figures, load
 from analysis.page import lines
@@ -177,6 +180,17 @@ def test_a_png_has_its_title_above_all_of_the_figure(tmp_path: Path) -> None:
     assert differing and differing[3] <= band
     plain = style._drawn(spec.drawn(run, True)).convert("RGB")
     assert ImageChops.difference(one.convert("RGB").crop((0, band, *one.size)), plain).getbbox() is None
+
+
+def test_without_the_engine_a_report_lacks_its_episodes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = synthetic_run.write_run(tmp_path / "run", cores=(4,))
+    episode = [{"name": "mount_lock", "name_kind": "slab", "line": 0x10000, "issued": 1, "va": 0, "core": 0, "pc": 1, "kind": "load",
+                "buffer_wait": False}]
+    parquet.write_table(pa.Table.from_pylist(episode), run / "points" / "exim-distro-4" / "episodes.parquet")
+    monkeypatch.delattr("moscope._engine", raising=False)
+    monkeypatch.setitem(sys.modules, "moscope._engine", None)
+    assert "mount" in visible(page_with(run))
+    assert not (run / "episodes").exists()
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
