@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import paper, style
+from analysis.comparison.pairs import figure
 from analysis.figures import Spec
 from analysis.figures.throughput import apart
 from analysis.run_directory import Point, Run
@@ -58,8 +59,7 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]], of_paper: bool
         known = [p for p in points if p.number("kernel_share") is not None]
         if not known:
             continue
-        errors = [standard_error([100 * float(w["kernel_share"]) for w in p.record.get("windows") or []
-                                  if isinstance(w.get("kernel_share"), (int, float))]) for p in known]
+        errors = [standard_error(p) for p in known]
         handles[f"share: {workload} on {kernel}"] = ax.errorbar(
             [p.cores for p in known], [100 * (p.number("kernel_share") or 0.0) for p in known], yerr=errors, color=style.color(role),
             marker=marker, capsize=4, elinewidth=1.4)
@@ -77,11 +77,10 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]], of_paper: bool
     return handles
 
 
-def standard_error(values: list[float]) -> float:
-    """Of the mean; zero of fewer than two."""
-    n = len(values)
-    mean = sum(values) / n if n else 0.0
-    return math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1) / n) if n > 1 else 0.0
+def standard_error(p: Point) -> float:
+    """Of the kernel's share, in per cent; not a number where it is unknown: no bar is drawn."""
+    share = figure(p, "kernel_share")
+    return math.nan if share is None or share.stderr is None else 100 * share.stderr
 
 
 FIGURE = Spec("time-per-op", "run", 30, "Kernel and user time per operation",

@@ -105,6 +105,16 @@ def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_coun
     assert ax.get_title(loc="left") == "kernel's share" and list(ax.get_xticks()) == [1, 12, 48]
 
 
+@pytest.mark.parametrize(("windows", "changed", "known"), [(3, {}, True), (1, {}, False), (3, {"stderr_per_s": None}, False)])
+def test_the_kernels_share_has_no_error_bar_where_the_error_is_unknown(windows: int, changed: dict[str, Any], known: bool) -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    record |= {"windows": record["windows"][:windows], **changed}
+    point = synthetic_run.made(record, stats, found)
+    ax = drawn("time-per-op", Run(Path("run"), {}, [point], []), True).axes[1]
+    (bar,) = ax.containers[0].lines[2][0].get_segments()
+    assert bar[1][1] > bar[0][1] if known else not len(bar)
+
+
 @BOTH
 def test_the_card_is_drawn_over_time_and_its_drops_only_where_there_are_any(wide: bool) -> None:
     record, stats, found = synthetic_run.point("memcached", "stock", 2)
