@@ -16,7 +16,7 @@ LONG = 60  # of a value of the configuration
 
 
 def show(pairs: list[Row], alone: list[str]) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     for pair in pairs:

@@ -17,7 +17,7 @@ PART = 16  # bytes between two spaces
 
 
 def show(p: Point, name: str, kind: str) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)  # names have colons
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     for one in maps_of(p, name, kind):

@@ -28,7 +28,7 @@ def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
 
 def table(document: dict[str, Any]) -> None:
     """Figures 3 and 12 in one: throughput per core at the most cores relative to one core, and what limits it."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     most = document["most_cores"]

@@ -25,9 +25,9 @@ class Display(AbstractContextManager["Display"]):
 
     def __init__(self, quiet: bool, points: int, done: int) -> None:
         self.quiet, self.points, self.done = quiet, points, done
-        self.console = Console(stderr=True)
+        self.console = Console(stderr=True, markup=False, emoji=False)  # names of lines have brackets and colons
         self.live = self.console.is_terminal and not quiet
-        self.bars = Bars(TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"),
+        self.bars = Bars(TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f} %"),
                          TextColumn("{task.fields[state]}"), TimeElapsedColumn(), console=self.console, transient=True,
                          disable=not self.live)
         self.tasks: dict[str, TaskID] = {}

@@ -18,7 +18,7 @@ PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "c
 
 def show(document: dict[str, Any]) -> None:
     """Points in a table, then what limits each and its hottest lines."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     operations = {p["operation"] for p in document["points"]}

@@ -10,7 +10,7 @@ from moscope.runs.table import WIDTH
 
 
 def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     base = document["base"]
