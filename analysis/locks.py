@@ -18,13 +18,20 @@ QUEUED = "queue of waiters"
 # Names of these kinds begin with the type of the object, names of others with a variable.
 OF_TYPES = ("slab", "kernel object")
 CODE = ("kernel code", "module")
+OF_PROGRAMS = ("user symbol", "stack")  # whose names may have spaces, within the arguments of a template
+SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`
 
 
 def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
     """(lock, its form) of a line's name and kind; None for other lines."""
     if kind in CODE:
         return None
-    program, _, rest = name.split(" ")[0].rpartition(":")
+    site = SITE.match(name) if kind == "heap" else None
+    if site:
+        before, rest = site[0], name[site.end():]
+    else:
+        before, mark, rest = (name if kind in OF_PROGRAMS else name.split(" ")[0]).rpartition(":")
+        before += mark
     parts = re.sub(r"\+0x[0-9a-f]+$", "", rest).split(".")
     plain = [re.sub(r"\[[^]]*\]", "", part) for part in parts]
     for n, part in enumerate(plain):
@@ -32,5 +39,5 @@ def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
             continue
         form = QUEUED if QUEUE.match(part) else next((f for pattern, f in FORMS if pattern.search(part)), None)
         if form:
-            return (f"{program}:" if program else "") + ".".join(parts[:n + 1]), form
+            return before + ".".join(parts[:n + 1]), form
     return None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.locks import SITE
 from analysis.maps.line_map import LINE, Area, LineMap, maps_of
 from analysis.run_directory import Point
 
@@ -21,7 +22,6 @@ MEANING = {FREE: "every access hits", PADDED: "fields of different users on line
 MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
-SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`
 NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
 USER_TOP = 1 << 47

@@ -194,6 +194,13 @@ osq_node.locked                                | per-CPU variable | osq_node | q
 qnodes[0].mcs.locked                           | per-CPU variable | qnodes[0] | queue of waiters
 ticketlock:ticket_lock                         | user symbol      | ticketlock:ticket_lock | lock
 ticketlock:mcs_nodes+0x40                      | user symbol      | ticketlock:mcs_nodes | queue of waiters
+s:Pool<unsigned long>::lock                    | user symbol      | s:Pool<unsigned long>::lock | lock
+s:main()::queue.mutex+0x4                      | stack            | s:main()::queue.mutex | mutex
+s:calloc at s.c:51 (worker)[2].lock+0x4        | heap             | s:calloc at s.c:51 (worker)[2].lock | lock
+s:new at lock.cc:9 (Table).mutex               | heap             | s:new at lock.cc:9 (Table).mutex | mutex
+s:calloc at lock.c:51 (worker)[2].packets      | heap             | none
+s:malloc at lock.c:9                           | heap             | none
+heap of lock                                   | heap             | none
 file_lock.fl_list                              | slab             | none
 runqueues.clock_task                           | per-CPU variable | none
 task_struct.blocked.sig[0]                     | slab             | none
