@@ -98,6 +98,11 @@ class FakeSystem:
     def kept_attribution_rows(self) -> rows.PackedRows:
         return self.kept
 
+    def episodes(self) -> bytes:
+        return b"until %d" % self.tick
+
+    loads = stacks = episodes
+
     def record_epochs(self) -> None:
         pass
 

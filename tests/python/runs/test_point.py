@@ -25,7 +25,7 @@ def course(system: FakeSystem, point: Point, reported: list[Progress] | None = N
     """All of a point but the boot."""
     guest = guest_of(system, reported)
     measured.begin(guest, point)
-    windows, stats, packed = measured.detailed(guest, point)
+    windows, stats, packed, _ = measured.detailed(guest, point)
     hottest = lines.Hottest(measured.name(FakeNames(), stats["attribution"], packed), system.physical_of)
     measured.finish(guest, point)
     chosen = Kernel("distro", __file__, "0" * 64, "6.1", None, "test")  # type: ignore[arg-type]
@@ -123,7 +123,7 @@ def test_stall_that_is_lost_on_the_way_to_names_is_a_simulator_bug(point: Point)
     system = FakeSystem()
     guest = guest_of(system)
     measured.begin(guest, point)
-    _, stats, tables = measured.detailed(guest, point)
+    _, stats, tables, _ = measured.detailed(guest, point)
     with pytest.raises(SimulatorBug, match="stall: all lines have 0 fs"):
         measured.name(FakeNames(), stats["attribution"], (b"", b"", b""))
     with pytest.raises(SimulatorBug, match="spin: all lines have 1500000000000 fs, all cores 1500000000001"):
@@ -194,6 +194,15 @@ def test_windows_of_one_operation_each_end_when_there_are_enough_operations(poin
 def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Point) -> None:
     got = course(FakeSystem(ends_at=5.5), point)
     assert [w["ops"] for w in got["windows"]] == [20, 20]
+
+
+@pytest.mark.parametrize(("ends", "until"), [(5.5, 16 * MS), (1.5, 12 * MS + MS // 2), (9.0, 18 * MS)])
+def test_what_the_engine_records_is_that_of_the_windows_that_count(point: Point, ends: float, until: int) -> None:
+    """Stacks of the time after them, such as that of the shell's prompt, would be in the graphs of the program."""
+    guest = guest_of(FakeSystem(ends_at=ends))
+    measured.begin(guest, point)
+    *_, recorded = measured.detailed(guest, point)
+    assert recorded == measured.Recorded(*[b"until %d" % until] * 3)
 
 
 def test_a_workload_that_ends_in_its_first_window_is_measured_to_its_end(point: Point) -> None:

@@ -32,7 +32,7 @@ from moscope.runs.own_program import WORK_BEGINS, status_of
 from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
-Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows]
+Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows, "Recorded"]
 # The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
 # does not contain the marker itself.
 EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
@@ -40,6 +40,19 @@ RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_func
          ORDER BY sum(stall + spin) DESC, waiter_function"""
 MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are no sums
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the engine has recorded besides its counts, packed."""
+
+    episodes: bytes
+    loads: bytes
+    stacks: bytes
+
+    @classmethod
+    def by(cls, system: engine.System) -> "Recorded":
+        return cls(system.episodes(), system.loads(), system.stacks())
 
 
 @dataclass
@@ -83,14 +96,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         namer.observe()
         namer.allocated(system.allocations(), probes.names)
         system.what_if(json.dumps(pages.moved(job.what_if, namer.extent)))
-    measured, stats, packed = detailed(guest, job.point, log, job.record_epochs, probes, folder)
+    measured, stats, packed, recorded = detailed(guest, job.point, log, job.record_epochs, probes, folder)
     if job.record_epochs:
         (folder / EPOCHS).write_bytes(system.epoch_record())
     guest.phase("names", 1.0)
     with no_garbage_collection():
         namer.refresh()
         namer.allocated(system.allocations(), probes.names)
-        namer.sampled(system.stacks())
+        namer.sampled(recorded.stacks)
         tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
         del packed  # gigabytes, if a workload touches much memory
         kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
@@ -98,9 +111,10 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
             transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
         hottest = lines.Hottest(tables, system.physical_of)
         notes = [*namer.notes(), *uncalled(job.point, stats, hottest)]
-        episodes.write(folder, system.episodes(), hottest.database, kinds, states, naming)
-        hottest.chains = stacks.write(folder, system.stacks(), namer, tables.lines)
-        in_flight = loads.write(folder, system.loads(), namer)
+        episodes.write(folder, recorded.episodes, hottest.database, kinds, states, naming)
+        hottest.chains = stacks.write(folder, recorded.stacks, namer, tables.lines)
+        in_flight = loads.write(folder, recorded.loads, namer)
+        del recorded
         namer.keep()
     finish(guest, job.point)
     with no_garbage_collection():
@@ -214,9 +228,9 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, 
 
 def detailed(guest: Guest, point: Point, log: Path | None = None,
              record_epochs: bool = False, probes: functions.Probes | None = None, folder: Path | None = None) -> Windows:
-    """The windows, what the engine counted in them, and its rows of all lines, pairs and transfers. If the workload ends early, the
-    windows that were complete count, and if it ends within the first window, that one up to the end. `log` is cut to them. What is
-    recorded over time goes into `folder`."""
+    """The windows, what the engine counted in them, its rows of all lines, pairs and transfers, and what it recorded besides. If the
+    workload ends early, the windows that were complete count, and if it ends within the first window, that one up to the end. `log` is
+    cut to them. What is recorded over time goes into `folder`."""
     system = guest.system
     begun = int(system.counts()["ticks"])
     length = point.warmup + point.windows * point.window
@@ -237,6 +251,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     measured: list[windows.Moment] = []
     stats: dict[str, Any] = {}
     packed: PackedRows | None = None
+    recorded = Recorded(b"", b"", b"")
     logged = 0
     over_time = OverTime(guest, at, [*([LinkLoad(system)] if log else []), *([CardLoad(system)] if sent else [])] if folder else [])
     for n in range(point.windows):
@@ -254,6 +269,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             stats["calls"] = {name: n - called[name] for name, n in probes.calls(system).items()}
         logged = log.stat().st_size if log else 0
         over_time.keep()
+        recorded = Recorded.by(system)
         now = windows.moment(at if whole else int(counts["ticks"]), counts, stats, ended)
         measured.append(now - before)
         if not whole or n + 1 == point.windows or windows.enough(measured, point.until_error, point.cycle):
@@ -265,7 +281,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
         os.truncate(log, logged)
     if folder:
         over_time.write(folder)
-    return measured, stats, packed or system.kept_attribution_rows()
+    return measured, stats, packed or system.kept_attribution_rows(), recorded
 
 
 def network_counts(system: engine.System) -> dict[str, int]:
