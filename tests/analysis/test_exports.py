@@ -20,6 +20,7 @@ from pyarrow import parquet
 from analysis import Point, RunDirectoryError, exports
 from analysis.database import Database
 from analysis.described import MISS_CLASS, SEGMENT
+from analysis.exports import c2c
 from analysis.exports.base import Frame, frames
 
 NS, US = 10**6, 10**9
@@ -171,6 +172,15 @@ def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     assert {(one["Offset"], one["Total records"], one["Source:Line"], one["Node{cpus}"]) for one in offsets} == {
         ("0x0", "6", "a.c:3", "0{0,1} 1{7}"), ("0x8", "2", "a.c:3", "0{0}")}
     assert {one["Offset"]: one["cycles lcl hitm"] for one in offsets} == {"0x0": "", "0x8": "200"}, "100 ns at 2 GHz"
+
+
+def test_the_share_of_a_line_is_of_the_hitms_of_all_lines(point: Point, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of those for which the table has no room."""
+    others = [{**access(0, 500 + n, 5), "line": LINE + 64 * (n + 1)} for n in range(6)]
+    parquet.write_table(pa.Table.from_pylist(ACCESSES + others), tmp_path / "transactions.parquet")
+    monkeypatch.setattr(c2c, "LINES", 1)
+    (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
+    assert line["Cacheline"] == f"{LINE:#x}" and line["Hitm %"] == "25.00%"
 
 
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])

@@ -100,14 +100,15 @@ class Trace:
 def trace(script: str, machine: AnyMachine = "opteron48", *, seed: int = 1) -> Trace:
     """Runs a script of accesses on an idle machine: `trace("c0 ld A@n1; c6 st A@n1")`. Each access is `cCORE OP ADDR`. OP is ld,
     st, if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE, a line whose home is that node. `;` waits for the previous
-    access, `|` starts at the same time. Takes less than a second.
+    access, `|` starts at the same time (docs/scripts.md). Takes less than a second.
 
     Raises UserError for a script or a machine that is not accepted, ProtocolError where its coherence protocol breaks.
     """
     from moscope.experiment import prepare
-    from moscope.traces.document import run_script
+    from moscope.traces.document import has_delays, run_script
     from moscope.traces.script import parse
 
     chosen = machine_of(machine)
     steps = parse(script, chosen.description)
-    return Trace(chosen, run_script(prepare(call(chosen, seed, False), chosen.description), steps, script))
+    subject = prepare(call(chosen, seed, False), chosen.description, delays=has_delays(steps))
+    return Trace(chosen, run_script(subject, steps, script))

@@ -26,23 +26,24 @@ class Trace(Job):
     figures_first = ("total_cycles",)
 
     def plan(self, params: Params, say: Say) -> Planned:
+        from moscope.traces.document import has_delays
         from moscope.traces.script import parse
 
         chosen, script = shared(self, params), text(params["script"])
         machine = machine_of(chosen)
-        parse(script, machine)
-        subject = experiment.prepare(chosen, machine)
+        subject = experiment.prepare(chosen, machine, delays=has_delays(parse(script, machine)))
         identity = {"job": self.name, "engine": engine_digest(), "machine": subject.elaborated, "protocol": file_digest(subject.library),
                     "script": script, "seed": chosen.seed}
         return Planned(identity, f"trace on {chosen.machine}", edges_of(machine))
 
     def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
-        from moscope.traces.document import run_script
+        from moscope.traces.document import has_delays, run_script
         from moscope.traces.script import parse
 
         chosen, script = shared(self, params), text(params["script"])
         machine = machine_of(chosen)
-        return run_script(experiment.prepare(chosen, machine), parse(script, machine), script)
+        steps = parse(script, machine)
+        return run_script(experiment.prepare(chosen, machine, delays=has_delays(steps)), steps, script)
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         accesses = document["accesses"]
