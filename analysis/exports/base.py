@@ -57,6 +57,8 @@ class Stack:
 
 
 def stacks(p: Point) -> Iterator[Stack]:
+    if p.database.file(p.name, "pairs") is None:
+        raise RunDirectoryError(f"{p.name}: has no tables of lines: expected a run of the embedded engine")
     for row in p.database.rows(STACKS, p.name):
         yield Stack(frames(row["function"] or "unknown", row["source"], calls(row["inlined"])), row["name"], row["kernel"], row["stall"],
                     row["spin"], row["count"])

@@ -190,6 +190,13 @@ def test_a_run_without_recorded_transactions_is_refused(point: Point, tmp_path: 
         exported(point, to)
 
 
+@pytest.mark.parametrize("to", ["collapsed", "pprof"])
+def test_a_run_without_tables_of_lines_is_refused(to: str) -> None:
+    """As of another engine: an empty profile would say that nothing waits."""
+    with pytest.raises(RunDirectoryError, match="p: has no tables of lines: expected a run of the embedded engine"):
+        exported(Point("p", {"cores": 8, "workload": "server"}), to)
+
+
 def test_every_format_is_in_the_commands_help_and_completion() -> None:
     from moscope import completion
     from moscope.commands import export
