@@ -86,7 +86,8 @@ def points_table(run: Run) -> str:
     rows = []
     for p in run.points:
         cycles = p.record.get("cycles") or {}
-        length = number(p.number("window_ms"), 2) + (f" × {len(p.record['windows'])}" if p.record.get("windows") else "")
+        window = p.number("window_ms")
+        length = ("–" if window is None else f"{window:,.4g}") + (f" × {len(p.record['windows'])}" if p.record.get("windows") else "")
         rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), throughput(p), esc(percent(p.number("kernel_share"))),
                      *(esc(percent(cycles.get(k))) for k in TIME_KIND.ranked), length, number(p.number("host_s"))))
     head = ("workload", "kernel", "cores", "operation", "per second", "kernel share", *map(TIME_KIND.label, TIME_KIND.ranked),

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from analysis import Run, RunDirectoryError, figures, load
 from analysis.page import lines
+from analysis.page.document import points_table
 from analysis.report import write_report
 from analysis.tables.time_split import causes
 
@@ -180,6 +181,13 @@ def test_a_png_has_its_title_above_all_of_the_figure(tmp_path: Path) -> None:
     assert differing and differing[3] <= band
     plain = style._drawn(spec.drawn(run, True)).convert("RGB")
     assert ImageChops.difference(one.convert("RGB").crop((0, band, *one.size)), plain).getbbox() is None
+
+
+@pytest.mark.parametrize(("window", "said"), [(1.0, ">1 × 3<"), (0.002, ">0.002 × 3<"), (2.5, ">2.5 × 3<")])
+def test_a_short_window_has_its_length(window: float, said: str) -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 4)
+    run = Run(Path("run"), {}, [synthetic_run.made({**record, "window_ms": window}, stats, found)], [])
+    assert said in points_table(run)
 
 
 def test_without_the_engine_a_report_lacks_its_episodes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
