@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from moscope.stepping import examples
+from moscope.cli import Shared
+from moscope.stepping import examples, options
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -36,3 +37,11 @@ def test_an_example_has_a_title_and_text(name: str) -> None:
     example = examples.load(name)
     assert example.title
     assert all(step["text"] for step in example.steps)
+
+
+def test_a_script_file_has_its_own_seed_unless_the_option_gives_one(tmp_path: Path) -> None:
+    file = tmp_path / "random.toml"
+    file.write_text('title = "random victims"\nscript = "c0 ld A@n0"\nseed = 5\n', encoding="utf-8")
+    assert options.chosen(Shared(), str(file), None, None)[0].seed == 5
+    assert options.chosen(Shared(seed=1, given=frozenset({"seed"})), str(file), None, None)[0].seed == 1
+    assert options.chosen(Shared(), "c0 ld A@n0", None, None)[0].seed == 1

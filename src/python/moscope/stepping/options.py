@@ -31,4 +31,6 @@ def chosen(shared: Shared, script: str | None, example: str | None, protocol: st
     spec = shown.spec if shown else Spec(script or "", shared.machine)
     if "machine" in shared.given:
         spec = replace(spec, machine=shared.machine)
-    return replace(spec, protocol=protocol or spec.protocol, sets=(*spec.sets, *shared.sets), seed=shared.seed), shown
+    if "seed" in shared.given or shown is None:
+        spec = replace(spec, seed=shared.seed)
+    return replace(spec, protocol=protocol or spec.protocol, sets=(*spec.sets, *shared.sets)), shown
