@@ -49,12 +49,22 @@ def test_a_posted_spec_is_run(address: str) -> None:
 @pytest.mark.parametrize("spec, error", [
     ({"script": "c0 ld A@n0; c0"}, "expected"), ({"sript": ""}, "no key"), ([], "expected an object"), ({"machine": "none"}, "expected"),
     ({"protocol": "/etc/passwd"}, "expected"), ({"added": [{"at": -1}]}, "expected"),
-    ({"set": ["protocol=x.slicc"]}, "expected"),
+    ({"set": ["protocol=x.slicc"]}, "expected"), ({"cores": 0}, "expected"), ({"cores": "4"}, "expected"),
+    ({"homes": 1000}, "expected"), ({"caches": "huge"}, "expected"), ({"checked": 1}, "expected"),
 ], ids=str)
 def test_a_mistake_is_answered_with_an_error_document(address: str, spec: object, error: str) -> None:
     status, answer = ask(address + "history", spec)
     assert status == 422 and answer["kind"] == "user error"
     assert error in answer["error"] and "Traceback" not in answer["error"]
+
+
+@pytest.mark.parametrize("name", ["msi-race-silent-drop", "msi-race-write-back", "moesi-life"])
+def test_a_change_of_an_example_keeps_its_machine_and_its_history(address: str, name: str) -> None:
+    _, example = ask(f"{address}examples/{name}")
+    end = max(t["at"] for t in example["trace"]["transitions"])
+    status, changed = ask(address + "history", {**example["spec"], "added": [{"at": end, "core": 0, "op": "ld", "address": "A@n0"}]})
+    assert status == 200
+    assert changed["trace"]["transitions"][:len(example["trace"]["transitions"])] == example["trace"]["transitions"]
 
 
 def test_a_request_to_another_name_is_refused(address: str) -> None:
@@ -68,7 +78,6 @@ def test_a_form_of_another_site_is_refused(address: str) -> None:
 def test_an_interruption_ends_the_server_with_130() -> None:
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src/python"), "BROWSER": "true"}
     command = [sys.executable, "-P", "-m", "moscope", "step", SPEC.script, "--machine", "small"]
-    # A test run in the background of a shell ignores SIGINT, and its children would inherit that.
     # A test run in the background ignores SIGINT, and its children inherit that.
     heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env, preexec_fn=heard) as process:

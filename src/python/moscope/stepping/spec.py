@@ -9,6 +9,7 @@ from moscope.errors import UserError
 from moscope.traces.script import OPS
 
 MOST_FS = 10**13  # 10 ms of simulated time
+MOST_CORES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Spec:
     seed: int = 1
     added: tuple[Added, ...] = ()
     delays: tuple[Delay, ...] = ()
-    # What a counterexample of `moscope protocol check` has besides.
+    # What a counterexample of `moscope protocol check`, or another script file, has besides.
     cores: int | None = None  # None: the machine's
     caches: str = "machine"  # or tiny
     homes: int | None = None  # None: all nodes
@@ -58,7 +59,8 @@ class Spec:
 
     def as_json(self) -> dict[str, Any]:
         return {"script": self.script, "machine": self.machine, "protocol": self.protocol, "set": list(self.sets), "seed": self.seed,
-                "added": [a.as_json() for a in self.added], "delays": [d.as_json() for d in self.delays]}
+                "added": [a.as_json() for a in self.added], "delays": [d.as_json() for d in self.delays],
+                "cores": self.cores, "caches": self.caches, "homes": self.homes, "checked": self.checked}
 
 
 def _refuse(key: str, value: object, expected: str) -> UserError:
@@ -90,7 +92,7 @@ def _added(given: dict[str, Any]) -> Added:
     op = _text(given, "op")
     if op not in OPS:
         raise _refuse("op", op, "one of " + ", ".join(OPS))
-    return Added(_number(given, "at", MOST_FS), _number(given, "core", 1 << 16), op, _text(given, "address"))
+    return Added(_number(given, "at", MOST_FS), _number(given, "core", MOST_CORES), op, _text(given, "address"))
 
 
 def _delay(given: dict[str, Any]) -> Delay:
@@ -116,6 +118,15 @@ def changed(spec: Spec, given: object) -> Spec:
         new["sets"] = tuple(given["set"])
     if "seed" in given:
         new["seed"] = _number(given, "seed", 2**53 - 1)
+    for key in ("cores", "homes"):
+        if key in given:
+            new[key] = None if given[key] is None else _number(given, key, MOST_CORES)
+    if "caches" in given:
+        new["caches"] = _text(given, "caches")
+    if "checked" in given:
+        if not isinstance(given["checked"], bool):
+            raise _refuse("checked", given["checked"], "true or false")
+        new["checked"] = given["checked"]
     if "added" in given:
         new["added"] = tuple(_added(a) for a in _list(given, "added"))
     if "delays" in given:

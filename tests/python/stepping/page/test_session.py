@@ -114,6 +114,18 @@ def test_a_fork_keeps_the_changes_before_its_moment_and_drops_later_ones(session
     assert [a["core"] for a in session.evaluate("moscope.app.history.spec.added")] == [5]
 
 
+def test_a_link_to_a_fork_of_an_example_with_small_caches_opens_it(session: Any) -> None:
+    session.evaluate("moscope.page.live.openExample('msi-race-silent-drop')")
+    session.wait_for_function("moscope.app.history.document.example?.name === 'msi-race-silent-drop'")
+    moments = session.evaluate("moscope.length")
+    session.evaluate("async () => { moscope.seek(moscope.length); await moscope.page.live.fork(); moscope.seek(moscope.length); }")
+    assert session.evaluate("moscope.length") == moments
+    session.wait_for_function("location.hash.includes('spec=') && location.hash.includes('moment=' + moscope.length)")
+    session.reload()
+    session.wait_for_function("window.moscope && moscope.app.history.trace.protocol === 'MSI'")
+    assert session.evaluate("moscope.length") == moments
+
+
 def test_an_impossible_change_is_refused_with_its_reason(session: Any) -> None:
     session.get_by_role("button", name="core 4: add an access").click()
     session.get_by_label("address").fill("A@n99")

@@ -2,7 +2,18 @@
 // The page's address names script and position, so that a link opens where it was copied: #script=..&moment=..&access=..&view=..
 // In a session it also names the example, and what else the history was made from, if that is not what any server takes by itself.
 const WAIT_MS = 300;
-const USUAL = { machine: "opteron48", protocol: null, set: [], seed: 1, added: [], delays: [] };
+const USUAL = {
+  machine: "opteron48",
+  protocol: null,
+  set: [],
+  seed: 1,
+  added: [],
+  delays: [],
+  cores: null,
+  caches: "machine",
+  homes: null,
+  checked: false,
+};
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
