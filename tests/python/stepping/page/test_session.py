@@ -114,6 +114,38 @@ def test_a_fork_keeps_the_changes_before_its_moment_and_drops_later_ones(session
     assert [a["core"] for a in session.evaluate("moscope.app.history.spec.added")] == [5]
 
 
+def test_a_fork_before_the_moment_of_a_delay_drops_it(session: Any) -> None:
+    delays = session.evaluate("""async () => {
+      const live = moscope.page.live;
+      const { app } = moscope;
+      const message = app.history.trace.messages.find((m) => m.hops.length && m.deliveries[0].at > app.time);
+      const after = message.deliveries[0].at - 1e6;
+      moscope.seekTime(after);
+      await live.change({ ...live.specHere(), delays: [{ message: message.id, extra_fs: 1e8, after }] }, "delayed");
+      const kept = async (fs) => {
+        moscope.app.show(1, fs);
+        await live.fork();
+        return moscope.app.history.spec.delays.length;
+      };
+      return [await kept(after), await kept((message.sent + after) / 2)];
+    }""")
+    assert delays == [1, 0]
+
+
+def test_two_changes_at_a_time_between_moments_are_both_kept(session: Any) -> None:
+    session.evaluate("""async () => {
+      const { app, page } = moscope;
+      const gap = app.history.moments.findIndex((m, k) => k > app.k && m.at > app.history.timeAt(k) + 1e6);
+      app.moveTo(app.history.moments[gap].at - 5e5 + 0.3);
+      for (const core of [5, 7]) {
+        const spec = page.live.specHere();
+        spec.added.push({ at: Math.round(app.time), core, op: "ld", address: "A@n0" });
+        await page.live.change(spec, `core ${core}`);
+      }
+    }""")
+    assert [a["core"] for a in session.evaluate("moscope.app.history.spec.added")] == [5, 7]
+
+
 def test_a_link_to_a_fork_of_an_example_with_small_caches_opens_it(session: Any) -> None:
     session.evaluate("moscope.page.live.openExample('msi-race-silent-drop')")
     session.wait_for_function("moscope.app.history.document.example?.name === 'msi-race-silent-drop'")

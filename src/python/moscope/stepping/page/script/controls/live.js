@@ -20,6 +20,7 @@ export class Live {
   specHere() {
     const { app } = this;
     const { history } = app;
+    const now = Math.round(app.time);
     const sent = new Set(
       history.moments
         .slice(0, app.k)
@@ -28,8 +29,8 @@ export class Live {
     );
     return {
       ...history.spec,
-      added: (history.spec.added || []).filter((one) => one.at <= app.time),
-      delays: (history.spec.delays || []).filter((one) => sent.has(one.message)),
+      added: (history.spec.added || []).filter((one) => one.at <= now),
+      delays: (history.spec.delays || []).filter((one) => sent.has(one.message) && (one.after ?? 0) <= now),
     };
   }
 

@@ -28,6 +28,7 @@ export class App {
     this.load(this.branches[branch].history);
     this.changed("history");
     this.seek(this.history.countAt(time));
+    this.moveTo(time); // a time between moments stays the present one: what was added at it is not later
   }
 
   load(history) {
