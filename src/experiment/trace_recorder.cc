@@ -82,7 +82,7 @@ Tick TraceRecorder::sent(const ruby::AbstractController &c, Tick now, const ruby
 }
 
 void TraceRecorder::delay(unsigned message, Tick extra, Tick after) {
-    delays_[static_cast<int>(message)] = {extra, after};
+    delays_[static_cast<int>(message)].push_back({extra, after});
     for (auto *c : machine_.controllers())
         for (const auto &b : c->buffers())
             if (b.vnet >= 0 && b.ordered) {
@@ -93,7 +93,12 @@ void TraceRecorder::delay(unsigned message, Tick extra, Tick after) {
 
 Tick TraceRecorder::later(int id, Tick arrival) const {
     const auto i = delays_.find(id);
-    return i == delays_.end() || arrival <= i->second.after ? 0 : i->second.extra;
+    if (i == delays_.end())
+        return 0;
+    Tick extra = 0;
+    for (const Delay &d : i->second)
+        extra += arrival + extra > d.after ? d.extra : 0;
+    return extra;
 }
 
 void TraceRecorder::hop(const ruby::Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) {

@@ -28,8 +28,9 @@ class TraceRecorder : public ruby::TraceHook {
     /// Messages and transitions of a transaction are said to belong to this access from now on.
     void name_transaction(TxnId txn, unsigned access) { access_of_[txn] = access; }
 
-    /// The message arrives so much later at each receiver at which it arrives after the tick `after`; later messages of
-    /// an ordered virtual network do not overtake it. Not for the requests that cores hand to their caches.
+    /// The message arrives so much later at each receiver at which it arrives after the tick `after`, with the delays
+    /// that were given before; later messages of an ordered virtual network do not overtake it. Not for the requests
+    /// that cores hand to their caches.
     void delay(unsigned message, Tick extra, Tick after);
     /// Each transition is reported to it, too.
     void set_states(StateRecorder *states) { states_ = states; }
@@ -100,8 +101,8 @@ class TraceRecorder : public ruby::TraceHook {
     };
     /// How much later than `arrival` the message arrives.
     Tick later(int id, Tick arrival) const;
-    std::unordered_map<int, Delay> delays_;
-    std::vector<bool> ordered_; ///< by virtual network
+    std::unordered_map<int, std::vector<Delay>> delays_; ///< by message, in the order in which they apply
+    std::vector<bool> ordered_;                          ///< by virtual network
     std::map<std::tuple<ruby::NodeIndex, ruby::NodeIndex, unsigned>, Tick>
         last_; ///< of ordered networks, while there are delays
 };

@@ -84,6 +84,17 @@ def test_a_delayed_message_arrives_later_and_nothing_before_changes(spec: Spec) 
         assert all(late[d["to"]] == d["at"] + (extra if d["at"] > at else 0) for d in m["deliveries"])
 
 
+def test_a_message_that_is_delayed_again_arrives_later_still_and_nothing_before_changes(first: dict[str, Any]) -> None:
+    subject = prepared(SPEC)[0]
+    data = next(m for m in first["trace"]["messages"] if m["data"] and m["hops"])
+    arrives, = (d["at"] for d in data["deliveries"])
+    once = replace(SPEC, delays=(Delay(data["id"], 10**8, data["hops"][0]["depart"]),))
+    at = arrives + 10**7  # it would be there without the first delay
+    twice = replace(once, delays=(*once.delays, Delay(data["id"], 5 * 10**7, at)))
+    assert happened(history(subject, twice), at) == happened(history(subject, once), at)
+    assert [d["at"] for d in history(subject, twice)["trace"]["messages"][data["id"]]["deliveries"]] == [arrives + 15 * 10**7]
+
+
 def test_the_segments_of_a_delayed_access_still_add_up_and_it_takes_longer(first: dict[str, Any]) -> None:
     data = next(m for m in first["trace"]["messages"] if m["data"] and m["hops"])
     later = history(prepared(SPEC)[0], replace(SPEC, delays=(Delay(data["id"], 10_000_000),)))

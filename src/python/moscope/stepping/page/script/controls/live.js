@@ -136,7 +136,6 @@ export class Live {
     const cycles = h("input", { name: "cycles", type: "number", min: "1", value: "100", required: true, autofocus: true });
     this.show(`Delay ${messageName(message)} from ${message.from}`, [h("label", { class: "field" }, "by cycles", cycles)], () => {
       const spec = this.specHere();
-      spec.delays = spec.delays.filter((one) => one.message !== message.id);
       const extra = Math.round(Number(cycles.value) * app.history.period);
       spec.delays.push({ message: message.id, extra_fs: extra, after: Math.round(app.time) });
       return this.change(spec, `${messageName(message)} delayed by ${cycles.value} cycles`);
