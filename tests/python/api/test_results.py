@@ -52,6 +52,11 @@ def test_the_tables_of_a_trace_agree_with_its_document(traced: package.Trace, mo
     assert set(traced.links.column("from_chip").to_pylist()) == {0, 1, 3}
 
 
+def test_a_trace_delays_the_messages_that_its_script_delays(moscope: Moscope) -> None:
+    script = "c0 ld A@n0; c2 ld A@n0; c0 st A@n0 Upgrade>Directory-0+100ns | c2 st A@n0"
+    assert package.trace(script, "small").document == json.loads(moscope("trace", script, "--machine", "small", "--json").stdout)
+
+
 def test_no_part_of_the_package_has_the_name_of_something_public() -> None:
     assert not {part.name for part in pkgutil.iter_modules(package.__path__)} & set(package.__all__)
 

@@ -72,6 +72,15 @@ def test_a_digest_covers_what_determines_the_result_and_nothing_else(name: str, 
     assert (digests[0] == digests[1]) == equal
 
 
+def test_a_trace_of_a_sweep_delays_the_messages_that_its_script_delays(tmp_path: Path) -> None:
+    def cycles(delay: str) -> float:
+        script = f"c0 st A@n0{delay}"
+        document = jobs.find("trace").run({"script": script, "machine": "small"}, tmp_path, nothing)
+        return float(document["accesses"][0]["latency_cycles"])
+
+    assert cycles(" Store>Directory-0+100ns") == pytest.approx(cycles("") + 240, abs=6)  # up to a clock edge
+
+
 def test_the_command_of_a_point_repeats_it() -> None:
     params = {"workload": "counter", "cores": 48, "memory_per_node": "1GiB", "machine": "small", "probe_filter.enabled": False}
     assert command(jobs.find("run"), params) == ("./moscope run --workload counter --cores 48 --memory-per-node 1GiB --machine small "
