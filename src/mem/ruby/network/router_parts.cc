@@ -145,7 +145,7 @@ void Router::grant_all() {
 void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f) {
     for (const CrossbarPort &port : ports_)
         for (unsigned i = 0; i < port.waiting.size(); ++i)
-            if (port.waiting.at(i).item->hops == 0)
+            if (port.waiting.at(i).item->hops == 0 && !port.waiting.at(i).item->entered)
                 f({port.waiting.at(i).item, port.waiting.at(i).tick, "crossbar of router " + std::to_string(number_)});
     for (unsigned i = 0; i < ingress.queue.size(); ++i)
         f({ingress.queue.at(i).item, ingress.queue.at(i).tick, "entry of router " + std::to_string(number_)});
@@ -161,8 +161,10 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
         on_a_link(arrivals_.at(i).item, arrivals_.at(i).tick);
     for (const CrossbarPort &port : ports_)
         for (unsigned i = 0; i < port.waiting.size(); ++i)
-            if (port.waiting.at(i).item->hops != 0)
-                on_a_link(port.waiting.at(i).item, port.waiting.at(i).tick);
+            if (const auto [tick, m] = port.waiting.at(i); m->hops != 0)
+                on_a_link(m, tick);
+            else if (m->entered) // one copy of a message to several controllers
+                f({m, tick, "crossbar of " + here});
     for (Link *link : out_)
         for (unsigned c = 0; c < link->channel.size(); ++c) {
             const Link::Channel &channel = link->channel[c];
