@@ -212,3 +212,5 @@ def test_some_steps_keep_their_numbers_and_what_they_were_an_instance_of(moscope
 
 def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
     assert "supplied by node 0, the home, 2 link crossings" in moscope("trace", "c6 st A@n0; d0 ld A@n0").stdout
+    accesses = json.loads(moscope("trace", "d0 st A@n1; d0 ld A@n1", "--json").stdout)["accesses"]
+    assert [(a["supplier"], a["supplier_number"]) for a in accesses] == [("own", None)] * 2  # it does not say whose data it was

@@ -83,6 +83,7 @@ void DMASequencer::complete(Addr addr, const std::byte *bytes) {
         std::memcpy(memory_ + a.addr.value, a.data, a.size);
     }
     a.done = c_.now();
+    a.supplier = MachineType_NULL; // the home keeps to itself whose data it was
     a.path = {};
     if (c_.cause_ && c_.cause_->txn == a.txn) {
         a.path = c_.cause_->path;
