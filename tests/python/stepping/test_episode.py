@@ -51,6 +51,20 @@ def test_the_history_follows_its_schema_and_has_an_access_for_each_row(run: Path
     assert document["trace"]["messages"] == document["changes"] == []
 
 
+def test_the_home_of_a_line_is_that_of_the_runs_memory(run: Path) -> None:
+    """A run gives nodes as much memory as the workload needs, not as much as the machine has."""
+    config = {"machine": "small", "set": [], "points": [
+        {"workload": "falseshare", "kernel": "distro", "cores": cores, "memory_per_node": size} for cores, size in ((1, "32KiB"), (4, "64KiB"))]}
+    (run / "run.json").write_text(json.dumps({"config": config, "points": []}), encoding="utf-8")
+    for cores in (1, 4):
+        point = {"workload": "falseshare", "kernel": "distro", "cores": cores}
+        (run / f"points/falseshare-distro-{cores}/point.json").write_text(json.dumps(point), encoding="utf-8")
+    for folder, home in ((run, 1), (run / "points/falseshare-distro-1", 2)):
+        document = history_of(find(folder, "counters"))
+        assert document["lines"][0]["home"] == home
+        assert {a["home"] for a in document["trace"]["accesses"]} == {home}
+
+
 def test_a_point_can_be_named_and_the_hottest_is_the_default(run: Path) -> None:
     assert find(run / "points" / "falseshare-distro-1", None).point == "falseshare-distro-1"
     assert find(run, None).name == "counters"

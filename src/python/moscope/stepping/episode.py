@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from moscope.config import ConfigError, blamed, elaborate, load_machine
+from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
 from moscope.schema.enumerations import ACCESS_KIND, SEGMENT
@@ -66,9 +66,25 @@ def find(folder: Path, name: str | None) -> Episode:
 
 def _cores(point: Path) -> int:
     try:
-        return int(json.loads((point / "point.json").read_text(encoding="utf-8"))["cores"])
-    except (OSError, ValueError, KeyError):
+        return int(_described_point(point)["cores"])
+    except (ValueError, KeyError):
         return 0
+
+
+def _described_point(point: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((point / "point.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _node_bytes(episode: Episode, machine: Machine) -> int:
+    """The memory of a node in the run, which is seldom that of the machine's description: a workload says how much it needs."""
+    point = _described_point(episode.folder / "points" / episode.point)
+    for given in read_run(episode.folder)["config"].get("points", []):
+        if "memory_per_node" in given and all(given.get(key) == point.get(key) for key in ("workload", "kernel", "cores")):
+            return int(Size(given["memory_per_node"]).bytes)
+    return int(machine.memory_per_node.bytes)
 
 
 def episodes_of(run: Path, point: Path) -> list[Episode]:
@@ -109,18 +125,19 @@ def history_of(episode: Episode, subject: Subject | None = None) -> Document:
     subject = subject or described(episode.folder)
     machine, interface = subject.machine, subject.interface
     start = min(r["issued"] for r in episode.rows)
-    accesses = [_access(subject, episode, i, row, start) for i, row in enumerate(episode.rows)]
+    line = episode.rows[0]["line"] // LINE * LINE
+    home = line // _node_bytes(episode, machine)
+    accesses = [_access(subject, home, episode, i, row, start) for i, row in enumerate(episode.rows)]
     cores = {a["core"] for a in accesses}
     suppliers = {f"{a['supplier']}-{a['supplier_number']}" for a in accesses}
     drawn = drawing.drawn(subject)
-    line = episode.rows[0]["line"] // LINE * LINE
     return {
         "schema": SCHEMA,
         "spec": {"script": "", "machine": str(subject.machine.name), "protocol": None, "set": list(subject.sets), "seed": 0,
                  "added": [], "delays": []},
         "run": {"folder": str(episode.folder), "point": episode.point, "name": episode.name, "kind": episode.kind, "start_fs": start,
                 "note": NOTE},
-        "lines": [{"address": f"{line:#x}", "name": episode.name, "home": line // machine.memory_per_node.bytes}],
+        "lines": [{"address": f"{line:#x}", "name": episode.name, "home": home}],
         "machine": drawn,
         "protocol": {"name": subject.protocol, "machines": [], "sources": {}},
         "trace": {
@@ -138,7 +155,7 @@ def history_of(episode: Episode, subject: Subject | None = None) -> Document:
     }
 
 
-def _access(subject: Subject, episode: Episode, number: int, row: dict[str, Any], start: int) -> dict[str, Any]:
+def _access(subject: Subject, home: int, episode: Episode, number: int, row: dict[str, Any], start: int) -> dict[str, Any]:
     """A row as an access of a trace, with what a run knows besides. Times count from the episode's first access."""
     fs = Fraction(row["latency"])
     op = SCRIPT_OPS[row["kind"]]
@@ -152,7 +169,7 @@ def _access(subject: Subject, episode: Episode, number: int, row: dict[str, Any]
         "hops": row["hops"], "supplier": row["supplier"], "supplier_number": row["supplier_number"], "supplier_chip": row["supplier_chip"],
         "supplier_state": row["supplier_state"], "probes": row["probes"], "value": None,
         "text": f"c{row['core']} {op} in {row['function'] or 'unknown code'}{last}", "line": episode.name,
-        "home": address // subject.machine.memory_per_node.bytes,
+        "home": home,
         "latency_ns": row["latency"] / FS_PER_NS, "latency_cycles": subject.cycles(fs),
         "run": {"function": row["function"], "pc": f"{row['pc']:#x}", "process": row["process"], "user": row["user"], "class": row["class"],
                 "exposed_fs": row["exposed"], "writer": row["writer"], "writer_function": row["writer_function"],
