@@ -209,6 +209,14 @@ def test_a_pipe_that_broke_elsewhere_is_a_failure(extra: Path, capfd: pytest.Cap
     Path(err.rsplit(" ", 1)[1].strip().rstrip(")")).unlink()
 
 
+@pytest.mark.parametrize("arguments", [["trace", "c0 ld A@n0", "--svg"], ["trace", "c0 ld A@n0", "--out"], ["report"], ["step", "--run"],
+                                       ["boot", "--script"], ["protocol", "table"], ["workload", "build"]])
+def test_a_path_that_is_too_long_is_a_user_error(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert cli.main([*arguments, f"./{'n' * 300}.slicc"]) == errors.UserError.exit_code
+    out, err = capfd.readouterr()
+    assert out == "" and "File name too long: expected a shorter path" in err
+
+
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])
 @pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"],
                                      ["bench", "memory"]])

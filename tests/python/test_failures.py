@@ -31,6 +31,13 @@ def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
+@pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"), (errno.EPERM, "a path that this user may use"),
+                                              (errno.ENAMETOOLONG, "a shorter path")])
+def test_a_path_that_cannot_be_used_is_the_users_to_mend(number: int, expected: str) -> None:
+    reported = as_error(OSError(number, "no", "/closed/run.json"), "x")
+    assert isinstance(reported, UserError) and str(reported) == f"/closed/run.json: no: expected {expected}"
+
+
 def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     reported = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a user reads of an exception that is no MoscopeError: a full disk is the user's to mend, anything else a bug, of which
-the traceback goes into a file to send along."""
+"""What a user reads of an exception that is no MoscopeError: a full disk or a path that cannot be used is the user's to mend,
+anything else a bug, of which the traceback goes into a file to send along."""
 
 import errno
+import os
 import tempfile
 import traceback
 
@@ -10,6 +11,9 @@ from moscope.errors import MoscopeError, SimulatorBug, UserError
 
 # Of a disk or pipe that takes no more.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+# Of a path that the user or the environment gives: even the question whether it exists may fail with these.
+NO_PATH = {errno.EACCES: "a path that this user may use", errno.EPERM: "a path that this user may use",
+           errno.ENAMETOOLONG: "a shorter path"}
 
 
 def as_error(error: BaseException, doing: str) -> MoscopeError:
@@ -19,6 +23,8 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
     if isinstance(error, OSError) and error.errno in NO_ROOM:
         return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
                          "output, the cache)")
+    if isinstance(error, OSError) and error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
+        return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
     text = str(error).splitlines()[0] if str(error) else "no text"
     return SimulatorBug(f"{type(error).__name__}: {text} ({_kept(error, doing)})")
 
