@@ -217,6 +217,27 @@ def test_a_path_that_is_too_long_is_a_user_error(capfd: pytest.CaptureFixture[st
     assert out == "" and "File name too long: expected a shorter path" in err
 
 
+def in_a_process(root: Path, prepared: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The launcher after the statement `prepared` in its process; its standard output and error are pipes before."""
+    code = f"import os, sys; {prepared}; os.execv(sys.argv[1], sys.argv[1:])"
+    return subprocess.run([sys.executable, "-c", code, str(root / "moscope"), *arguments], capture_output=True, text=True, check=False,
+                          timeout=300)
+
+
+def test_the_command_goes_on_where_nobody_reads_its_remarks(root: Path, tmp_path: Path) -> None:
+    deaf = "r, w = os.pipe(); os.close(r); os.dup2(w, 2)"
+    got = in_a_process(root, f"os.chdir({str(tmp_path)!r}); {deaf}", "latency", "--machine", "small", "--json")
+    assert got.returncode == 0 and json.loads(got.stdout)["schema"] == "moscope.latency/1"
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_closed_standard_stream_is_no_failure(root: Path, closed: int) -> None:
+    got = in_a_process(root, f"os.close({closed})", "protocol", "list", "--json")
+    assert got.returncode == 0, got.stderr
+    assert got.stderr == "" and (closed == 1 or json.loads(got.stdout)["schema"] == "moscope.protocols/1")
+    assert in_a_process(root, f"os.close({closed})", "protocol", "lst").returncode == errors.UserError.exit_code
+
+
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])
 @pytest.mark.parametrize("command", [["latency"], ["trace", "c0 ld A@n0"], ["run"], ["boot"], ["protocol", "check", "MSI"],
                                      ["bench", "memory"]])

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from moscope import paths, toolchain
+from moscope import paths, streams, toolchain
 from moscope._version import VERSION
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
 
@@ -352,6 +352,7 @@ def complete(argv: list[str]) -> NoReturn:
 
 
 def main(argv: list[str]) -> NoReturn:
+    streams.prepare()
     voice = Voice(quiet="--quiet" in argv)  # stderr: --json has stdout to itself
     if argv == ["--version"]:  # needs no build
         print(f"moscope {VERSION}")

@@ -24,7 +24,7 @@ from typing import Annotated, Any, TypeVar, overload
 import typer
 from typer.exceptions import TyperException
 
-from moscope import commands, completion, errors, jsonio, paths
+from moscope import commands, completion, errors, jsonio, paths, streams
 from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
@@ -290,6 +290,7 @@ def _hear_polite_ends() -> None:
 
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
+    streams.prepare()
     _hear_polite_ends()
     if completion.asked():
         return _complete()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The standard streams as a caller leaves them: closed ones (`>&-`), and a standard error whose reader ends before the command does
+(`2>&1 | head`)."""
+
+import fcntl
+import io
+import os
+import sys
+from typing import Any
+
+
+class _Stderr(io.FileIO):
+    """Progress and remarks that nobody reads any more are dropped; the command goes on to its results."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            return len(data)
+
+
+def _serves(number: int, access: int) -> bool:
+    """A shell script that starts moscope may leave a file of its own there, which cannot be printed to."""
+    try:
+        return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (access, os.O_RDWR)
+    except OSError:
+        return False
+
+
+def prepare() -> None:
+    """Called first: a file that is opened later would take the number of a closed stream, and be printed into."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if not _serves(number, os.O_RDONLY if mode == "r" else os.O_WRONLY):
+            null = os.open(os.devnull, os.O_RDWR)
+            os.dup2(null, number)
+            os.set_inheritable(number, True)
+            if null != number:
+                os.close(null)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115  as long as the process lives
+    if sys.stderr is sys.__stderr__ and not isinstance(getattr(sys.stderr.buffer, "raw", None), _Stderr):
+        raw = _Stderr(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), sys.stderr.encoding, "backslashreplace", line_buffering=True)
