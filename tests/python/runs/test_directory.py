@@ -4,14 +4,16 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moscope import jsonio
+from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.runs import directory
+from moscope.runs import directory, main
 from moscope.runs.options import Plan
 
 MakePlan = Callable[..., Plan]
@@ -69,6 +71,20 @@ def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes:
     with pytest.raises(UserError, match="or another --out") as error:
         directory.open_for(plan(1, 2, **changes))
     assert re.search(says, str(error.value))
+
+
+def test_options_that_were_refused_before_any_point_was_measured_can_be_corrected(plan: MakePlan, shared: Shared, tmp_path: Path) -> None:
+    wrong = plan(1)
+    with pytest.raises(UserError, match="there is no such file"):
+        main.run(replace(wrong, points=[replace(p, kernel=str(tmp_path / "bzImage")) for p in wrong.points]), shared)
+    assert directory.open_for(wrong) == {}
+
+
+def test_a_run_with_a_point_keeps_its_options(plan: MakePlan) -> None:
+    directory.open_for(plan(1))
+    measured(plan(1), 1)
+    directory.release(plan(1).out)
+    assert list(directory.open_for(plan(1))) == ["fake-distro-1"]
 
 
 def test_other_core_counts_are_a_user_error(plan: MakePlan) -> None:

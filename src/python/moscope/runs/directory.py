@@ -53,6 +53,12 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
     return {name: point for name, point in found.items() if point is not None}
 
 
+def release(out: Path) -> None:
+    """Gives up the folder of a run that ended before any point was finished, so that corrected options are not refused."""
+    if not any((out / "points").iterdir()):
+        (out / IDENTITY).unlink(missing_ok=True)
+
+
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
     """Which finished points must be measured again, and why: their inputs differ from the digests (runs/inputs.py) that `now`
     has by point."""

@@ -36,6 +36,9 @@ def run(plan: Plan, shared: Shared) -> Outcome:
     except KeyboardInterrupt:  # while kernels are built or the report is written, too
         shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
         raise
+    finally:
+        if not found:
+            directory.release(plan.out)
 
 
 def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
