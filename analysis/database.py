@@ -84,9 +84,14 @@ class Database:
         return f"SELECT {quoted(point)} AS point, * FROM {table}"
 
     def file(self, point: str, name: str) -> Path | None:
-        """A Parquet file of a point that is not one of the tables (`transactions`), if there is one."""
+        """A Parquet file of a point that is not one of the tables (`transactions`), if there is one that can be read."""
         file = self._folders[point] / f"{name}.parquet" if point in self._folders else None
-        return file if file and file.is_file() else None
+        return file if file and file.is_file() and not readable(file) else None
+
+    def damaged(self, point: str, name: str) -> str:
+        """Such a file, and why it cannot be read; empty if there is none or it can."""
+        file = self._folders[point] / f"{name}.parquet" if point in self._folders else None
+        return f"{file}: cannot be read ({why})" if file and file.is_file() and (why := readable(file)) else ""
 
     def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
         """The rows of a query in SQL, by column."""
@@ -105,7 +110,9 @@ class Database:
 
 
 def _has(source: Path | Mapping[str, Any], name: str) -> bool:
-    return name in FILES or ((source / f"{name}.parquet").is_file() if isinstance(source, Path) else name in source)
+    if name in FILES or not isinstance(source, Path):
+        return name in FILES or name in source
+    return (source / f"{name}.parquet").is_file() and not readable(source / f"{name}.parquet")
 
 
 def connect() -> duckdb.DuckDBPyConnection:

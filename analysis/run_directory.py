@@ -193,7 +193,8 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
 def _has_tables(folder: Path, problems: list[str]) -> bool:
     faults = [f"{folder.name}/{name}.parquet" + (f" cannot be read ({why})" if (folder / f"{name}.parquet").exists() else " is missing")
               for name in FILES if (why := readable(folder / f"{name}.parquet"))]
-    problems += faults
+    more = [file for file in sorted(folder.glob("*.parquet")) if file.stem not in FILES]  # a run without them is whole, too
+    problems += faults + [f"{folder.name}/{file.name} cannot be read ({why})" for file in more if (why := readable(file))]
     return not faults
 
 

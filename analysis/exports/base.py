@@ -92,6 +92,8 @@ def transactions(p: Point, query: str, *parameters: object) -> list[dict[str, An
 
 def recorded(p: Point) -> Path:
     file = p.database.file(p.name, "transactions")
+    if file is None and (damaged := p.database.damaged(p.name, "transactions")):
+        raise RunDirectoryError(f"{damaged}: expected the file that the run wrote")
     if file is None:
         raise RunDirectoryError(f"{p.name}: has no recorded transactions: expected a run with --detail full")
     return file

@@ -197,6 +197,12 @@ def test_a_run_without_tables_of_lines_is_refused(to: str) -> None:
         exported(Point("p", {"cores": 8, "workload": "server"}), to)
 
 
+def test_damaged_transactions_are_no_run_without_them(point: Point, tmp_path: Path) -> None:
+    (tmp_path / "transactions.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RunDirectoryError, match="transactions.parquet: cannot be read .*: expected the file that the run wrote"):
+        exported(point, "c2c")
+
+
 def test_every_format_is_in_the_commands_help_and_completion() -> None:
     from moscope import completion
     from moscope.commands import export

@@ -312,3 +312,13 @@ def test_the_page_begins_with_the_points_whose_throughput_was_not_steady(tmp_pat
     expected = (f"from 100 per second in the first 4 windows to 2,000 in the last {len(record['windows']) - 4} windows: "
                 "expected a longer --warmup, unless the system has no steady state")
     assert f"<li>exim on stock, 24 cores: throughput rises {expected}</li>" in write_report(folder).read_text()
+
+
+@pytest.mark.parametrize("name", ["fields", "stacks", "transactions", "episodes", "links", "card", "loads"])
+def test_a_damaged_file_that_a_run_may_lack_is_left_out_and_listed(tmp_path: Path, name: str) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    damaged = folder / "points" / "exim-distro-1" / f"{name}.parquet"
+    damaged.write_bytes(b"PAR1 cut short")
+    page = page_with(folder, "throughput")
+    assert f"exim-distro-1/{name}.parquet cannot be read" in visible(page)
+    assert load(folder).points[0].database.rows("SELECT count(*) AS n FROM lines")[0]["n"] > 0
