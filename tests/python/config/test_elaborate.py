@@ -154,11 +154,24 @@ def test_a_parameter_can_be_set_by_name() -> None:
         ("params.L1Cache.issue_latency=x", "is no Cycles: expected a whole number"),
         ("params.L1Cache.issue_latency=true", "is no Cycles: expected a whole number"),
         ("params.DMA.quiet=3", "is no bool: expected true or false"),
+        ("params.L1Cache.issue_latency=-1", "issue_latency: -1: expected 0 to 1000000"),
+        ("params.L1Cache.issue_latency=99999999999999999999", "expected 0 to 1000000"),
     ],
 )
 def test_a_wrong_parameter_is_refused(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         elaborate(load_machine("opteron48", [text]), TEST)
+
+
+def test_a_parameter_that_the_machine_determines_is_refused_but_a_latency_is_not() -> None:
+    cache = TEST["machines"][0] | {"roles": {"per": "core", "role": "cache", "values": {"issue_latency": "latencies.l2_miss",
+                                                                                        "per_chip": "cores_per_chip"}}}
+    bound = {**TEST, "machines": [{**cache, "params": [*cache["params"], param("per_chip", "int")]}, *TEST["machines"][1:]]}
+    machine = load_machine("opteron48", ["params.L1Cache.issue_latency=7"])
+    assert of_type(elaborate(machine, bound), "L1Cache")[0]["params"] | {"issue_latency": 7, "per_chip": 6} == \
+        of_type(elaborate(machine, bound), "L1Cache")[0]["params"]
+    with pytest.raises(ConfigError, match="params.L1Cache.per_chip: the machine determines it: expected --set cores_per_chip=VALUE"):
+        elaborate(load_machine("opteron48", ["params.L1Cache.per_chip=0"]), bound)
 
 
 def test_a_value_without_default_or_rule_is_named() -> None:

@@ -23,6 +23,8 @@ from .topology import Topology
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
+# Of parameters that are set by name: cycles as those of `latencies`, and what C++'s int holds.
+LIMITS = {"Cycles": (0, 1_000_000), "int": (-(1 << 31), (1 << 31) - 1)}
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
 # that are not named share the posted channel, which coherent traffic leaves free.
@@ -192,7 +194,7 @@ def _params(
             params[name] = generic.tiny_geometry(machine, array) if tiny else generic.geometry(machine, array)
         elif not parameter.get("pointer"):
             if key in machine.params:
-                value = _override(machine, key, parameter["type"])
+                value = _override(machine, key, parameter["type"], roles.values.get(name))
             elif name in roles.values:
                 value = roles.values[name]
                 value = value_of_machine(machine, value, key) if isinstance(value, str) else value
@@ -216,11 +218,17 @@ def _check_overrides(machine: Machine, types: Mapping[str, Any]) -> None:
             raise ConfigError(f"params.{key}: the protocol has no such parameter", suggest(key, known), "machine description")
 
 
-def _override(machine: Machine, key: str, kind: str) -> Any:
+def _override(machine: Machine, key: str, kind: str, bound: Any) -> Any:
+    """`bound`: what the roles give the parameter: a value, or the machine's key that it is taken from."""
+    if isinstance(bound, str) and not bound.startswith("latencies."):
+        raise ConfigError(f"params.{key}: the machine determines it", f"--set {bound}=VALUE")
     value = generic.plain(str(machine.params[key]))
     wanted = "true or false" if kind == "bool" else "a whole number"
     if not isinstance(value, int) or (kind == "bool") != isinstance(value, bool):
         raise ConfigError(f"params.{key}: {machine.params[key]!r:.40} is no {kind}", wanted)
+    least, most = LIMITS.get(kind, (-(1 << 63), (1 << 63) - 1))
+    if not least <= value <= most:
+        raise ConfigError(f"params.{key}: {value!r:.40}", f"{least} to {most}")
     return value
 
 
