@@ -4,10 +4,12 @@
 import re
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moscope.errors import UserError
 from moscope.stepping import examples
 from moscope.stepping.examples import claims
 from moscope.stepping.subject import prepared
@@ -63,3 +65,18 @@ def test_each_text_stands_at_the_end_of_its_access(name: str) -> None:
 def test_the_check_finds_a_wrong_number_in_a_text() -> None:
     assert QUANTITY.findall("Core 6 waits 186 cycles: 2 link crossings, 10 ProbeInv probes.") == [
         ("186", "cycles"), ("2", "link crossings"), ("10", "probes")]
+
+
+@pytest.mark.parametrize("content, says", [
+    (b"\xff\xfe", "no text: expected a script file in TOML"),
+    (b'title = "t"\nscript = 3', "script: 3: expected a text"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nset = "chips=1"', "set: chips=1: expected a list of texts"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nset = [1]', "set: [1]: expected a list of texts"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\ncores = "x"', "cores: x: expected a whole number from 0 on"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nseed = -1', "seed: -1: expected a whole number from 0 on"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nsteps = [1]', "steps: [1]: expected tables"),
+])
+def test_a_damaged_script_file_is_a_user_error(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "a.toml").write_bytes(content)
+    with pytest.raises(UserError, match=re.escape(f"a.toml: {says}")):
+        examples.read(tmp_path / "a.toml")

@@ -24,7 +24,11 @@ from moscope.errors import UserError, unknown_name
 from moscope.stepping.spec import Spec
 
 FOLDER = Path(__file__).parent
-KEYS = {"title", "script", "machine", "protocol", "set", "steps", "cores", "caches", "homes", "seed", "checked"}
+KEYS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("title", "script", "machine", "protocol", "caches"), (str, "a text")),
+    **dict.fromkeys(("cores", "homes", "seed"), (int, "a whole number from 0 on")),
+    "set": (list, "a list of texts"), "steps": (list, "tables"), "checked": (bool, "true or false")}
+ITEMS: dict[str, type] = {"set": str, "steps": dict}
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,22 @@ def read(path: Path) -> Example:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: expected a script file") from error
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: no text: expected a script file in TOML") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: {error}: expected TOML") from error
-    if wrong := sorted(set(given) - KEYS) or sorted({"title", "script"} - set(given)):
+    if wrong := sorted(set(given) - set(KEYS)) or sorted({"title", "script"} - set(given)):
         raise UserError(f"{path}: the key {wrong[0]!r} is unknown, or absent: expected title, script and {', '.join(sorted(KEYS))}")
+    for key, value in given.items():
+        kind, expected = KEYS[key]
+        if not _is(value, kind) or not all(_is(item, ITEMS[key]) for item in (value if kind is list else ())):
+            raise UserError(f"{path}: {key}: {str(value):.40}: expected {expected}")
     spec = Spec(given["script"], given.get("machine", "opteron48"), given.get("protocol"), tuple(given.get("set", [])),
                 given.get("seed", 1), cores=given.get("cores"), caches=given.get("caches", "machine"), homes=given.get("homes"),
                 checked=given.get("checked", False))
     return Example(path.stem, given["title"], spec, tuple(given.get("steps", [])))
+
+
+def _is(value: Any, kind: type) -> bool:
+    """A number is no truth value, and none of a script file is negative or beyond a seed."""
+    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool) and 0 <= value < 1 << 53)
