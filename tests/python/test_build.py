@@ -292,6 +292,16 @@ def test_a_protocols_files_are_those_that_it_includes(tmp_path: Path) -> None:
     assert [p.name for p in buildproto.protocol_inputs(tmp_path / "P.slicc")] == ["P-a.sm", "P-b.sm", "P.slicc"]
 
 
+def test_a_protocols_files_are_found_where_the_compiler_finds_them(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    texts = {"P.slicc": "protocol \"P\"; include 'parts/a.sm'; /* more: */ include\n\"b.sm\";\n", "parts/a.sm": 'include "b.sm";\n',
+             "parts/b.sm": f'include "{"c" * 5000}.sm";\n', "b.sm": ""}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = buildproto.protocol_inputs(tmp_path / "P.slicc")
+    assert [str(path.relative_to(tmp_path)) for path in found] == ["P.slicc", "b.sm", "parts/a.sm", "parts/b.sm"]
+
+
 def test_a_protocols_key_changes_with_its_text_and_not_with_its_neighbours(tmp_path: Path) -> None:
     slicc = tmp_path / "P.slicc"
     slicc.write_text('protocol "P";\n')

@@ -27,7 +27,7 @@ SLICC = "src/mem/slicc"
 TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
 # Beside a protocol's .slicc file: its machines' roles (src/mem/slicc/roles.py), more declarations, and C++ of its own.
 BESIDE = (".roles.toml", ".prelude.sm", ".hh")
-INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r"""\binclude\s+(?:"([^"\n]+)"|'([^'\n]+)')""")
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
 RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
@@ -66,15 +66,17 @@ def compiler_inputs(root: Path) -> list[Path]:
 
 
 def protocol_inputs(slicc: Path) -> list[Path]:
-    """A protocol's own files: the .slicc, what it includes, directly or not, from its own folder, and its roles."""
+    """A protocol's own files: the .slicc, what it includes, directly or not, and its roles. An include is searched as the compiler does
+    it, in the folder of the including file and then in the protocol's; both places count, as a file may yet appear in the first."""
     found, open_ends = {slicc}, [slicc]
     while open_ends:
-        text = open_ends.pop().read_text(encoding="utf-8", errors="replace")
-        for name in INCLUDE.findall(text):
-            path = slicc.parent / name
-            if path not in found and path.is_file():
-                found.add(path)
-                open_ends.append(path)
+        includer = open_ends.pop()
+        text = includer.read_text(encoding="utf-8", errors="replace")
+        for name in (double or single for double, single in INCLUDE.findall(text)):
+            for path in (includer.parent / name, slicc.parent / name):
+                if path not in found and os.path.isfile(path):  # False, too, for what can be no file's name
+                    found.add(path)
+                    open_ends.append(path)
     beside = (slicc.with_suffix(suffix) for suffix in BESIDE)
     return sorted({*found, *(path for path in beside if path.is_file())})
 
