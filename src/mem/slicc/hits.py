@@ -5,8 +5,8 @@ all other accesses take their transition. A store that makes a clean exclusive l
 
 The text has to prove a hit: an action with a statement that is not on the short list below is not pure. The code of the mandatory
 in_port must have no effect before its trigger. The emitter makes a probe of that code. The probe runs to the first trigger, and
-ends without an effect before any statement that is neither `if`, `peek`, `trigger` nor `statement_looks_only`. A pure hit is
-served; any other request is enqueued.
+ends without an effect before any statement that it cannot execute (`probe_executes`) and any condition that it cannot evaluate. A
+pure hit is served; any other request is enqueued.
 """
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _LOOKING_FUNCTIONS = {"clockEdge", "curCycle", "curTick", "ticksToCycles", "cycl
                       "addressToInt", "intToAddress", "intToCycles", "intToTick", "zero_time", "max_tokens", "isWriteRequest",
                       "isReadRequest", "isDataReadRequest", "isHtmCmdRequest", "isTlbiRequest", "isBlocked"}
 _MAX_DEPTH = 8
+_PROBED = {"LineAddress", "Type", "AccessMode", "Prefetch"}
+"""The fields of a request that a probe knows."""
 
 
 @dataclass
@@ -100,9 +102,22 @@ def _statement_looks_only(statement: Stmt, depth: int) -> bool:
 # ---------------------------------------------------------------------------------------------------------- the mandatory port
 
 
-def statement_looks_only(statement: Stmt) -> bool:
-    """Whether a statement, apart from its nested blocks, has no side effect, so that a probe of the port may execute it."""
-    return _statement_looks_only(statement, 0)
+def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
+    """Whether a probe of the port may evaluate an expression: it has no side effect, and reads no more of the request than a probe
+    knows (not which core asks, nor for how many bytes), and no other port."""
+    known: set[int] = set()
+    for inner in ast.walk_expr(expr):  # outer before inner
+        if isinstance(inner, ast.Member) and inner.name in _PROBED:
+            known.add(id(inner.object))
+        elif isinstance(inner, ast.Name) and (inner.kind == "in_msg" and id(inner) not in known
+                                              or inner.kind == "in_port" and inner.decl is not port):
+            return False
+    return _looks_only(expr)
+
+
+def probe_executes(statement: Stmt, port: ast.InPort) -> bool:
+    """Whether a probe of the port may execute a statement, apart from its nested blocks."""
+    return _statement_looks_only(statement, 0) and all(probe_evaluates(expr, port) for expr in ast.child_exprs(statement))
 
 
 def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
@@ -113,21 +128,25 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
         """Whether control can reach the end of the block without a side effect and without a trigger."""
         for statement in block:
             if isinstance(statement, ast.Trigger):
-                if all(_looks_only(expr) for expr in ast.child_exprs(statement)):
+                if all(probe_evaluates(expr, port) for expr in ast.child_exprs(statement)):
                     clean.update(possible_events(statement.event, machine))
                 return False
             if isinstance(statement, ast.If):
-                if not all(_looks_only(condition) for condition, _ in statement.branches):
+                if not branches(statement):
                     return False
-                ends = [walk(inner) for inner in ast.child_blocks(statement)]
-                if statement.otherwise is not None and not any(ends):
-                    return False
-            elif isinstance(statement, ast.Peek):
-                if not walk(statement.body):
-                    return False
-            elif not _statement_looks_only(statement, 0):
+            elif not probe_executes(statement, port) or isinstance(statement, ast.Peek) and not walk(statement.body):
                 return False
         return True
+
+    def branches(statement: ast.If) -> bool:
+        """The same of an `if`; the probe ends before a condition that it cannot evaluate."""
+        ends = []
+        for condition, body in statement.branches:
+            if not probe_evaluates(condition, port):
+                return any(ends)
+            ends.append(walk(body))
+        ends.append(statement.otherwise is None or walk(statement.otherwise))
+        return any(ends)
 
     walk(port.body)
     return clean

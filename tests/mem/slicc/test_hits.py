@@ -112,3 +112,24 @@ def test_side_effects_on_the_path_to_a_replacement_keep_hits_pure(tmp_path: Path
 
 def test_a_stall_is_not_a_hit(tmp_path: Path) -> None:
     assert ("IM", "Load") not in pairs(analysed(tmp_path, ACTIONS))
+
+
+PICK = "        trigger(request_to_event(in_msg.Type), in_msg.LineAddress, entry, TBEs[in_msg.LineAddress]);\n"
+CACHE = (FOLDER / "common" / "cache.sm").read_text()
+
+
+@pytest.mark.parametrize("condition", ["in_msg.contextId == 0", "in_msg.Size == 4", "in_msg.isSecure", "in_msg.PhysicalAddress == 8",
+                                       "response_in.isReady(clockEdge())"])
+def test_an_event_that_depends_on_more_than_a_probe_knows_is_not_a_hit(tmp_path: Path, condition: str) -> None:
+    pick = f"        if ({condition}) {{\n  {PICK}        }} else {{\n  {PICK}        }}\n"
+    assert not pairs(analysed(tmp_path, ACTIONS, replaced(PICK, pick, CACHE)))
+
+
+def test_hits_before_a_condition_that_a_probe_cannot_tell_stay_hits(tmp_path: Path) -> None:
+    pick = f"        if (in_msg.Type == RubyRequestType:LD) {{\n  {PICK}        }} else if (in_msg.Size == 4) {{\n  {PICK}        }}\n"
+    assert analysed(tmp_path, ACTIONS, replaced(PICK, pick, CACHE)).clean_events == {"Load", "Store"}
+
+
+def test_an_event_chosen_by_what_another_port_holds_is_not_a_hit(tmp_path: Path) -> None:
+    pick = f"        peek(response_in, Msg) {{\n          DPRINTF(RubySlicc, \"%s\", in_msg.Type);\n        }}\n{PICK}"
+    assert not pairs(analysed(tmp_path, ACTIONS, replaced(PICK, pick, CACHE)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Expressions and statements in C++.
 
-The same walk writes a controller's polling code, its actions and functions, and (`probe=True`) the side-effect-free twin of the
+The same walk writes a controller's polling code, its actions and functions, and (with `probe`) the side-effect-free twin of the
 mandatory queue's in_port, in which a trigger becomes a test whether the transition is a pure hit.
 """
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
-from ..hits import statement_looks_only
+from ..hits import probe_evaluates, probe_executes
 from .writer import Writer, c_field, c_text, c_type, quoted
 
 
 class Code:
     """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
 
-    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: bool = False, heads: dict[str, int] | None = None,
+    def __init__(self, out: Writer, diagnostics: Diagnostics, probe: ast.InPort | None = None, heads: dict[str, int] | None = None,
                  located: bool = False, checked: bool = False) -> None:
         self.out = out
         self.diagnostics = diagnostics
@@ -25,7 +25,7 @@ class Code:
         # The buffers whose first message's time the controller keeps, each with its index.
         self.heads = heads or {}
         # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
-        self.located = located and not probe
+        self.located = located and probe is None
         # The same without a controller: in functions of messages, and outside of machines.
         self.checked = checked
 
@@ -113,7 +113,7 @@ class Code:
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer, args = self.buffer(port), [self.expr(a) for a in e.args]
         match e.name:
-            case "isReady" if self.probe:
+            case "isReady" if self.probe is not None:
                 return "true"
             case "isReady" if buffer in self.heads and args == ["clockEdge()"]:
                 return f"head_ready({self.heads[buffer]})"
@@ -158,7 +158,7 @@ class Code:
 
     def block(self, statements: list[ast.Stmt]) -> None:
         for s in statements:
-            if self.probe and not isinstance(s, (ast.If, ast.Peek, ast.Trigger)) and not statement_looks_only(s):
+            if self.probe is not None and not isinstance(s, (ast.If, ast.Trigger)) and not probe_executes(s, self.probe):
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return nullptr;")
                 return
@@ -188,6 +188,9 @@ class Code:
     def _If(self, s: ast.If) -> None:
         word = "if"
         for condition, body in s.branches:
+            if self.probe is not None and not probe_evaluates(condition, self.probe):
+                self.out("return nullptr;" if word == "if" else "} else {\n    return nullptr;\n}")
+                return
             self.out(f"{word} ({self.expr(condition)}) {{")
             self.nested(body)
             word = "} else if"
@@ -207,7 +210,7 @@ class Code:
         with self.out.block(""):
             if self.located:
                 self.out(f"[[maybe_unused]] {base} &in_msg = head<{base}>({self.buffer(s.port)});")
-            elif not self.probe:
+            elif self.probe is None:
                 self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
             self.block(s.body)
 
@@ -264,8 +267,9 @@ class Code:
         args = ", ".join([self.expr(s.entry) if s.entry is not None else "nullptr",
                           self.expr(s.tbe) if s.tbe is not None else "nullptr",
                           self.expr(s.address)])
-        if self.probe:
-            self.out(f"return if_pure({event}, {args});")
+        if self.probe is not None:
+            known = all(probe_evaluates(e, self.probe) for e in ast.child_exprs(s))
+            self.out(f"return if_pure({event}, {args});" if known else "return nullptr;")
             return
         buffer = s.in_port.buffer
         is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
@@ -294,7 +298,7 @@ class Code:
 
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
         where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
-        if self.probe:
+        if self.probe is not None:
             self.out("return nullptr;")
         elif isinstance(s.message, ast.Literal):  # no string is made on the hot path
             self.out(f"assertion_failed({quoted(str(s.message.value))}, {where});")
@@ -302,7 +306,7 @@ class Code:
             self.out(f"protocol_error({self.expr(s.message)}, {where});")
 
     def _Assert(self, s: ast.Assert) -> None:
-        if self.probe:
+        if self.probe is not None:
             return
         condition = self.expr(s.condition)
         where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"

@@ -47,7 +47,7 @@ class MachineEmitter:
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
-    def code(self, probe: bool = False) -> Code:
+    def code(self, probe: ast.InPort | None = None) -> Code:
         return Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
 
     def heads(self) -> dict[str, int]:
@@ -474,7 +474,7 @@ class MachineEmitter:
             out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
                 "int Size, contextId; Addr ProgramCounter; } in_msg{line, line, type, RubyAccessMode_User, PrefetchBit_No, 8, 0, 0};")
             out("(void)in_msg;")
-            self.code(probe=True).block(found.port.body)
+            self.code(found.port).block(found.port.body)
             out("return nullptr;")
         with out.block("bool probe_hit(Addr line, RubyRequestType type, RubyRequestType other, HitInfo &hit_) override"):
             out("Entry_ *const e = pure_hit(line, type);")
