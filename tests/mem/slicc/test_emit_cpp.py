@@ -78,3 +78,21 @@ def test_a_structure_within_itself_is_an_error_at_the_field(tmp_path: Path, caps
     assert cli.run(["--protocol", str(tmp_path / "ok_plain.slicc"), "--out", str(tmp_path / "out"), "--no-warnings"]) == 2
     place = f"messages.sm:{text.count(chr(10)) + 2}:8"
     assert f"{place}: error: field 'again': of type Loop, which would contain itself" in capsys.readouterr().err
+
+
+def of_cache(tmp_path: Path, *changes: tuple[str, str]) -> str:
+    """The C++ of ok_plain.slicc's cache as of a protocol from outside, with other texts in its body."""
+    generated(tmp_path)
+    cache = tmp_path / "common" / "cache.sm"
+    text = cache.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    cache.write_text(text, encoding="utf-8")
+    assert cli.run(["--protocol", str(tmp_path / "ok_plain.slicc"), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    return (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
+
+
+def test_a_field_of_an_entry_hides_none_of_the_runtime(tmp_path: Path) -> None:
+    text = of_cache(tmp_path, ("  bool Dirty, ", "  int slot, desc=\"mine\";\n  bool Dirty, "))
+    assert "int slot_{" in text and 'append_field(view_.entry, "slot", e->slot_);' in text

@@ -12,7 +12,7 @@ from ..supported import TYPES
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
-from .writer import Writer, c_text, c_type, prototype, quoted
+from .writer import Writer, c_field, c_text, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
 #: Objects that count places, each with how many there are as its constructor's last argument.
@@ -292,7 +292,7 @@ class MachineEmitter:
         def fields(type_: ast.Type | None, of: str, into: str) -> None:
             for f in type_.fields.values() if type_ is not None else []:
                 if f.type.name != "DataBlock" and not f.pointer and not f.type.is_handle:
-                    out(f'append_field(view_.{into}, "{f.name}", {of}->{f.name});')
+                    out(f'append_field(view_.{into}, "{f.name}", {of}->{c_field(f)});')
 
         with out.block("[[gnu::cold]] void view(Addr line, LineView &view_) override"):
             out("view_.state = state_of(line);")

@@ -250,4 +250,4 @@ def capacity(counted: ast.ObjectDecl) -> str:
 
 def data_field(entry: ast.Type) -> str:
     """The field of an entry that holds the line's bytes."""
-    return next(f.name for f in entry.fields.values() if f.type.name == "DataBlock")
+    return next(c_field(f) for f in entry.fields.values() if f.type.name == "DataBlock")

@@ -32,9 +32,14 @@ _OF_MESSAGES = frozenset("bytes dest_offset type line uid source vnet carries_da
                          "stamp path account destination note_destination".split())
 
 
+#: The same of the runtime's cache entries.
+_OF_ENTRIES = frozenset("m_Address slot m_Permission m_locked m_in_read_set m_in_write_set".split())
+
+
 def c_field(field: ast.Field) -> str:
     """The C++ name of a structure's field."""
-    return field.name + "_" * (field.owner.is_message and field.name in _OF_MESSAGES)
+    hidden = _OF_MESSAGES if field.owner.is_message else _OF_ENTRIES if field.owner.is_entry else frozenset()
+    return field.name + "_" * (field.name in hidden)
 
 
 def c_text(text: str) -> str:
