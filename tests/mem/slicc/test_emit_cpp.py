@@ -96,3 +96,30 @@ def of_cache(tmp_path: Path, *changes: tuple[str, str]) -> str:
 def test_a_field_of_an_entry_hides_none_of_the_runtime(tmp_path: Path) -> None:
     text = of_cache(tmp_path, ("  bool Dirty, ", "  int slot, desc=\"mine\";\n  bool Dirty, "))
     assert "int slot_{" in text and 'append_field(view_.entry, "slot", e->slot_);' in text
+
+
+READY = "  if (response_in.isReady(clockEdge())) {\n"
+
+
+@pytest.mark.parametrize("condition, again", [("response_in.isReady(clockEdge())", False), ("eager", True),
+                                              ("eager && response_in.isReady(clockEdge())", False),
+                                              ("eager || response_in.isReady(clockEdge())", True)])
+def test_in_ports_that_need_no_message_are_polled_after_each_transition(tmp_path: Path, condition: str, again: bool) -> None:
+    assert ("none_waits(" not in of_cache(tmp_path, (READY, f"  if ({condition}) {{\n"))) == again
+
+
+EVENT = "trigger(request_to_event(in_msg.Type)"
+
+
+@pytest.mark.parametrize("condition, again", [("eager", False), ("curCycle() < latency", True), ("clockEdge(latency) == clockEdge()", True),
+                                              ("ripe()", True), ("requestOut.getSize(clockEdge()) == 3", True),
+                                              ("mandatoryQueue.getSize(clockEdge()) == 3", False),
+                                              ("response_in.isReady(look)", False), ("look == intToTick(5)", True)])
+def test_a_stall_that_may_end_with_time_is_looked_at_again(tmp_path: Path, condition: str, again: bool) -> None:
+    text = of_cache(tmp_path,
+                    ("Tick clockEdge();\n", "Tick clockEdge();\nTick clockEdge(Cycles c);\nCycles curCycle();\n"
+                                            "bool ripe() {\n  return curCycle() > latency;\n}\n"),
+                    (f"        {EVENT}", f"        Tick look := clockEdge();\n        if ({condition}) {{\n"
+                                         f"          DPRINTF(RubySlicc, \"%s\", curCycle());\n        }}\n        {EVENT}"))
+    assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
+    assert ("requestOut.capacity = " in text) == ("requestOut" in condition)

@@ -28,6 +28,8 @@ class Code:
         self.located = located and probe is None
         # The same without a controller: in functions of messages, and outside of machines.
         self.checked = checked
+        # A stall may end although the controller makes no transition.
+        self.stalls_end_with_time = False
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -291,7 +293,7 @@ class Code:
         with self.out.block(f"switch ({call})"):
             self.out("case Result::valid: goto after_transition;")
             self.out("case Result::resource_stall: look_again_next_cycle(); break;")
-            self.out("case Result::protocol_stall: break;")
+            self.out(f"case Result::protocol_stall: {'look_again_next_cycle(); ' * self.stalls_end_with_time}break;")
 
     def _StallPort(self, s: ast.StallPort) -> None:
         self.out("look_again_next_cycle();")

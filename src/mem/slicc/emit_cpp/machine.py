@@ -11,6 +11,7 @@ from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
 from .code import Code
 from .latencies import is_unsolicited, shortest_latency
+from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_with_time
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
 from .writer import Writer, c_field, c_text, c_type, prototype, quoted
 
@@ -41,6 +42,7 @@ class MachineEmitter:
         self.base = "LocatedController" if program.foreign else "AbstractController"
         self.numbers = message_numbers(program)
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
+        self.stalls_end_with_time = stalls_end_with_time(machine)
         self.triggers = triggers(machine)
         self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
         # How often the code of transitions, shared where they are alike, has each action.
@@ -48,7 +50,9 @@ class MachineEmitter:
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
     def code(self, probe: ast.InPort | None = None) -> Code:
-        return Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
+        code = Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
+        code.stalls_end_with_time = self.stalls_end_with_time
+        return code
 
     def heads(self) -> dict[str, int]:
         """The buffers that in_ports read, in the order of polling, each with its number: as many as controllers keep heads of."""
@@ -145,6 +149,8 @@ class MachineEmitter:
             for p in m.params:
                 if p.is_buffer:
                     out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
+            for p in counted_buffers(m):
+                out(f"{p.name}.capacity = 1u << 30; // the network counts the messages of buffers with a bound")
             for port in m.in_ports:
                 buffer = port.buffer
                 if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
@@ -158,7 +164,7 @@ class MachineEmitter:
                     ordered = "true" if p.is_ordered else "false"
                     out(f"{{{quoted(p.name)}, &{p.name}, '{direction}', {vnet}, {quoted(p.vnet_type or '')}, {ordered}, "
                         f"{self.shortest(p)}, {'true' if is_unsolicited(m, p) else 'false'}}},")
-            if self.queues_memory():
+            if self.program.foreign and queues_memory(m):
                 out("{\"requestToMemory\", &memory_requests_, '-', -1, \"\", false, 0, false},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
@@ -183,13 +189,6 @@ class MachineEmitter:
                 elif o.type.name == "PerfectCacheMemory":
                     out(f"stores.tables.push_back({'' if o.pointer else '&'}{o.name});")
         out()
-
-    def queues_memory(self) -> bool:
-        """Whether the machine asks DRAM as gem5's protocols did before 2020."""
-        m = self.machine
-        bodies = [f.body for f in m.functions if f.body is not None] + [a.body for a in m.actions]
-        return self.program.foreign and any(isinstance(e, ast.Call) and e.name.startswith("queueMemory")
-                                            for body in bodies for e in ast.walk_exprs(body))
 
     def plain(self, p: ast.Param) -> bool:
         return not p.pointer and p.type.name != "std::string"
@@ -338,7 +337,7 @@ class MachineEmitter:
                 out("after_transition:")
                 with out.block("if (++done >= transitions_per_cycle)"):
                     out("look_again_next_cycle();\nreturn next_due();")
-                if not without:
+                if not without and not needs_no_message(m):
                     out(f"if (none_waits({len(heads)})) return kNever;")
                 out("goto again;")
         with out.block("Tick next_due() const"):

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the emitter has to know of a machine's text as a whole: in_ports that start transitions without a message, stalls that end with
+time, questions about buffers, requests to DRAM as they were made before 2020."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import ast
+
+_CLOCKS = frozenset({"clockEdge", "curCycle", "curTick"})
+
+
+def needs_no_message(machine: ast.Machine) -> bool:
+    """Whether some in_port does anything while its queue has no message that is due."""
+    return any(not _only_with_message(statement, port) for port in machine.in_ports for statement in port.body)
+
+
+def _only_with_message(statement: ast.Stmt, port: ast.InPort) -> bool:
+    match statement:
+        case ast.If(branches=branches, otherwise=None):
+            return all(_asks_for_message(condition, port) for condition, _ in branches)
+        case ast.LocalVar() | ast.DebugPrint() | ast.Comment():
+            return True
+    return False
+
+
+def _asks_for_message(condition: ast.Expr, port: ast.InPort) -> bool:
+    match condition:
+        case ast.MethodCall(name="isReady", object=ast.Name(decl=decl)):
+            return decl is port
+        case ast.Binary(op="&&", left=left, right=right):
+            return _asks_for_message(left, port) or _asks_for_message(right, port)
+    return False
+
+
+def stalls_end_with_time(machine: ast.Machine) -> bool:
+    """Whether the in_ports, or the functions that they and the transitions' choice call, read the clock or the length of a queue to the
+    network: without a transition, a later look may then give another answer."""
+    bodies = [port.body for port in machine.in_ports]
+    bodies += [f.body for name in ("getState", "getNextState") for f in machine.function(name) if f.body is not None]
+    seen: set[int] = set()
+    while bodies:
+        for expr in _evaluated(bodies.pop()):
+            if _is_clock(expr) or to_network(expr) is not None:
+                return True
+            called = expr.function if isinstance(expr, ast.Call) else expr.method if isinstance(expr, ast.MethodCall) else None
+            if called is not None and called.body is not None and id(called) not in seen:
+                seen.add(id(called))
+                bodies.append(called.body)
+    return False
+
+
+def _is_clock(expr: ast.Expr) -> bool:
+    """Whether an expression gives the time, or is a variable that has the time of this look."""
+    if isinstance(expr, ast.Name) and isinstance(expr.decl, ast.LocalVar) and expr.decl.init is not None:
+        expr = expr.decl.init
+    return isinstance(expr, ast.Call) and expr.name in _CLOCKS
+
+
+def _evaluated(block: list[ast.Stmt]) -> Iterator[ast.Expr]:
+    """The expressions of a block, but for the time of this look where it is a variable's value or given to a method, as isReady and
+    dequeue are."""
+    given: set[int] = set()
+    for statement in ast.walk_statements(block):
+        if isinstance(statement, ast.DebugPrint):
+            continue
+        if isinstance(statement, ast.LocalVar):
+            given.add(id(statement.init))
+        for top in ast.child_exprs(statement):
+            for expr in ast.walk_expr(top):  # outer before inner
+                if isinstance(expr, ast.MethodCall):
+                    given.update(map(id, expr.args))
+                plain = isinstance(expr, ast.Name) or isinstance(expr, ast.Call) and not expr.args
+                if id(expr) not in given or not (plain and _is_clock(expr)):
+                    yield expr
+
+
+def to_network(expr: ast.Expr) -> ast.Param | None:
+    """The buffer to the network whose length a call asks for."""
+    match expr:
+        case ast.MethodCall(name="getSize" | "areNSlotsAvailable", object=ast.Name(decl=ast.Param() as param)) if param.network == "To":
+            return param
+    return None
+
+
+def counted_buffers(machine: ast.Machine) -> list[ast.Param]:
+    """The buffers to the network of which the machine asks how many messages they hold."""
+    bodies = [f.body for f in machine.functions if f.body is not None] + [p.body for p in machine.in_ports]
+    bodies += [a.body for a in machine.actions]
+    asked = {id(to_network(expr)) for body in bodies for expr in _evaluated(body)}
+    return [param for param in machine.params if id(param) in asked]
+
+
+def queues_memory(machine: ast.Machine) -> bool:
+    """Whether the machine asks DRAM as gem5's protocols did before 2020."""
+    bodies = [f.body for f in machine.functions if f.body is not None] + [a.body for a in machine.actions]
+    return any(isinstance(e, ast.Call) and e.name.startswith("queueMemory") for body in bodies for e in ast.walk_exprs(body))
