@@ -75,6 +75,8 @@ class Code:
         return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"
 
     def _Call(self, e: ast.Call) -> str:
+        if self.checked and e.name == "mod" and e.function.body is None and len(e.args) == 2:
+            return f"mod({self.expr(e.args[0])}, divisor({self.expr(e.args[1])}))"
         return f"{e.name}({self.args(e.args)})"
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
@@ -108,6 +110,14 @@ class Code:
                 return f"lookup_or_make({self.expr(target)}, {args[0]})"
             case "NetDest", "add" if e.args[0].type.name == "MachineID":
                 return f"{self.expr(target)}.add(existing({args[0]}))"
+            case "Set", "add" | "remove" | "isElement":
+                return f"{self.expr(target)}.{e.name}(number_of_set({args[0]}))"
+            case "TimerTable", "nextAddress":
+                return f"next_address({self.expr(target)})"
+            case "DirectoryMemory", "allocate" | "deallocate":
+                arrow = "->" if self.is_pointer(target) else "."
+                object_ = f"{'*' if self.is_pointer(target) else ''}{self.expr(target)}"
+                return f"{self.expr(target)}{arrow}{e.name}({', '.join([f'kept_by({object_}, {args[0]})', *args[1:]])})"
         if target.type is not None and target.type.is_handle and self.is_pointer(target):
             return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({', '.join(args)})"
         return None

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "mem/ruby/runtime/foreign/listeners.hh"
 #include "mem/ruby/runtime/protocol_support.hh"
@@ -18,6 +19,28 @@ template <class T> T divisor(T value) {
     if (__builtin_expect(value == T{}, 0))
         throw ProtocolError("division by 0");
     return value;
+}
+
+/// The number of an element of a Set.
+inline NodeID number_of_set(NodeID n) {
+    if (__builtin_expect(n < 0 || static_cast<unsigned>(n) >= kMaxNodes, 0))
+        throw ProtocolError("Set: element " + std::to_string(n) + ": expected 0 to " + std::to_string(kMaxNodes - 1));
+    return n;
+}
+
+inline Addr next_address(const TimerTable &timers) {
+    if (__builtin_expect(timers.isEmpty(), 0))
+        throw ProtocolError("TimerTable.nextAddress: no timer is set: expected isReady(..) to be asked first");
+    return timers.nextAddress();
+}
+
+/// An address whose line a directory has.
+inline Addr kept_by(const DirectoryMemory &directory, Addr a) {
+    if (__builtin_expect(!directory.isPresent(a), 0))
+        throw ProtocolError(
+            "DirectoryMemory: this node is not the home of the line: expected isPresent(..) to be asked first",
+            line_of(a));
+    return a;
 }
 
 /// One more call of functions that call each other.
@@ -69,6 +92,7 @@ class LocatedController : public AbstractController {
         try {
             what_ = nullptr;
             f();
+            free_also_retired();
         } catch (const ProtocolError &error) {
             const std::string what = error.what();
             throw ProtocolError(what + " (" + where(what.find("machine ") == std::string::npos) + ")", error.line);
@@ -91,9 +115,21 @@ class LocatedController : public AbstractController {
         if (__builtin_expect(!b.isReady(now_), 0))
             wrong(std::string(verb) + ": " + b.name + " has no message that is due");
     }
+    /// The message at the head of a port becomes the cause of what follows; an in_port may also start a transition without one.
+    void cause(MessageBuffer &b) {
+        free_also_retired();
+        b.isReady(now_) ? AbstractController::cause(b) : AbstractController::no_cause();
+    }
+    void no_cause() {
+        free_also_retired();
+        AbstractController::no_cause();
+    }
     Tick take(MessageBuffer &b) {
         must_be_ready(b, "dequeue");
-        return dequeue(b);
+        if (__builtin_expect(retired_ == nullptr || retired_ != cause_, 1))
+            return dequeue(b);
+        also_retired_.push_back(b.pop(now_)); // the cause lives on, as what the transition sends inherits its history
+        return 0;
     }
     template <class T> T &head(MessageBuffer &b) {
         must_be_ready(b, "peek");
@@ -110,6 +146,10 @@ class LocatedController : public AbstractController {
         must_be_ready(b, "recycle");
         b.recycle(now, now + later);
     }
+    static void must_not_be_past(std::int64_t latency) {
+        if (__builtin_expect(latency < 0, 0))
+            wrong("enqueue: latency " + std::to_string(latency) + ": expected 0 or more cycles");
+    }
     /// Whether the message goes into the network, where its destinations have to have buffers.
     bool addressed(const MessageBuffer &b, Message &m) const {
         m.source = node;
@@ -117,11 +157,13 @@ class LocatedController : public AbstractController {
         return b.ingress && b.vnet != 0xff && m.dest_offset;
     }
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
+        must_not_be_past(latency);
         if (addressed(b, *m))
             m->destination().for_each([&](NodeIndex to) { must_listen(*m, to); });
         AbstractController::send(b, m, latency);
     }
     void send_only_to(MessageBuffer &b, Message *m, MachineID to, std::int64_t latency) {
+        must_not_be_past(latency);
         if (addressed(b, *m))
             must_listen(*m, NodeMap::current->index(to));
         AbstractController::send_only_to(b, m, to, latency);
@@ -176,6 +218,13 @@ class LocatedController : public AbstractController {
         send(memory_requests_, &m, latency);
     }
 
+    void free_also_retired() {
+        for (Message *const m : also_retired_)
+            message_pool().free(m);
+        also_retired_.clear();
+    }
+
+    std::vector<Message *> also_retired_; ///< that the transition at work has taken after its cause
     const char *what_ = nullptr, *file_ = "";
     int line_ = 0;
 };

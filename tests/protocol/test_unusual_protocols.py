@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a protocol from outside the project may do, although the project's own do not, and mistakes that end as protocol errors at their
+lines: one copy of MSI, in which bits 6 to 9 of a line's address choose what its first load does."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from moscope import buildproto
+from moscope.cli import Shared
+from moscope.config import load_machine
+from moscope.errors import ProtocolError
+from moscope.experiment import Subject, prepare
+from moscope.traces.document import run_script
+from moscope.traces.script import parse
+
+NOTE = "{ out_msg.addr := address; out_msg.Sender := machineID; out_msg.MessageSize := MessageSizeType:Control; }"
+MISTAKES = {  # by number: a statement of the action that a load's miss runs, and the error that it ends in
+    1: ("assert(mod(7, paid) == 0);", "division by 0"),
+    2: (f"enqueue(notes_out, ResponseMsg, issue_latency - 20) {NOTE}", "enqueue: latency -18: expected 0 or more cycles"),
+    3: ("Set s; s.add(intToID(1000000 + paid)); assert(s.count() == 1);", "Set: element 1000000: expected 0 to 255"),
+    4: ("Addr next := timer.nextAddress(); assert(next == address);", "TimerTable.nextAddress: no timer is set: expected isReady"),
+}
+OF_ANOTHER_HOME = 5
+PAYS, WAITS = 6, 7
+CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
+    # a field of an entry with a name of the runtime's
+    ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";'),
+    ("      MessageBuffer * mandatoryQueue;", "      MessageBuffer * notes;\n      MessageBuffer * mandatoryQueue;"),
+    ("  Tick clockEdge();\n", "  Tick clockEdge();\n  Cycles curCycle();\n  TimerTable timer;\n"
+                             '  bool owed, default="false";\n  Addr owedFor;\n  int paid, default="0";\n'),
+    # an in_port that needs no message
+    ("  in_port(mandatoryQueue_in,", "  out_port(notes_out, ResponseMsg, notes);\n  in_port(notes_in, ResponseMsg, notes) {\n"
+                                     "    if (owed) {\n      trigger(Event:Pay, owedFor, getCacheEntry(owedFor), TBEs[owedFor]);\n"
+                                     "    }\n  }\n\n"
+                                     "  in_port(mandatoryQueue_in,"),
+    # a stall that ends with time
+    ("        if (is_valid(cache_entry) || cacheMemory.cacheAvail",
+     f"        if (bitSelect(in_msg.LineAddress, 6, 9) == {WAITS} && curCycle() < intToCycles(5000)) {{\n"
+     "          trigger(Event:TooEarly, in_msg.LineAddress, cache_entry, TBEs[in_msg.LineAddress]);\n"
+     "        } else if (is_valid(cache_entry) || cacheMemory.cacheAvail"),
+    ('    PutAck,      desc="The directory has taken the PutM";',
+     '    PutAck,      desc="The directory has taken the PutM";\n    Pay, desc="Pay"; TooEarly, desc="Wait";'),
+    ("  // Hits\n", '  action(pa_pay, "pa", desc="Pay") {\n    owed := false;\n    paid := paid + 1;\n  }\n\n'
+                    '  action(z_stall, "zz", desc="Wait") {\n  }\n\n'
+                    # a second message is taken after the cause, and one is sent, before the load is done
+                    '  action(nn_note, "nn", desc="Take the note and make another") {\n    if (notes_in.isReady(clockEdge())) {\n'
+                    f"      notes_in.dequeue(clockEdge());\n      enqueue(notes_out, ResponseMsg, 100) {NOTE}\n    }}\n  }}\n\n"
+                    "  transition({I, S, M, IS, IM, SM, MI, II}, Pay) {\n    pa_pay;\n  }\n\n"
+                    "  transition({I, S, M, IS, IM, SM, MI, II}, TooEarly) {\n    z_stall;\n  }\n\n"),
+    ("    wd_writeData;\n    lm_loadMissDone;\n    us_sendUnblockS;\n    pr_popResponse;\n",
+     "    wd_writeData;\n    us_sendUnblockS;\n    pr_popResponse;\n    nn_note;\n    lh_loadHit;\n"),
+]
+
+
+def with_statements(file: Path, action: str, statements: list[str]) -> None:
+    """Puts lines at the beginning of an action's body."""
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if line.lstrip().startswith(f"action({action},"))
+    while not lines[at].rstrip().endswith("{"):
+        at += 1
+    lines[at + 1:at + 1] = [f"    {statement}\n" for statement in statements]
+    file.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture(name="subject", scope="module")
+def _subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    folder = tmp_path_factory.mktemp("unusual")
+    for path in buildproto.known_protocols()["MSI"].parent.glob("MSI*"):
+        shutil.copy(path, folder)
+    cache, home = folder / "MSI-cache.sm", folder / "MSI-dir.sm"
+    text = cache.read_text(encoding="utf-8")
+    for old, new in CHANGES:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    cache.write_text(text, encoding="utf-8")
+    with_statements(cache, "gs_sendGetS", [
+        "int kind := addressToInt(bitSelect(address, 6, 9));",
+        *(f"if (kind == {number}) {{ {statement} }}" for number, (statement, _) in MISTAKES.items()),
+        f"if (kind == {PAYS}) {{ owed := true; owedFor := address; enqueue(notes_out, ResponseMsg, 1) {NOTE} }}"])
+    far = " + ".join(["address"] + ["intToAddress(2147483647)"] * 9)
+    with_statements(home, "rm_readMemory", [f"if (bitSelect(address, 6, 9) == {OF_ANOTHER_HOME}) {{",
+                                            f"  directory.allocate({far}, new Entry);", "}"])
+    sets = [f"protocol={folder / 'MSI.slicc'}"]
+    return prepare(Shared(machine="small", sets=sets, seed=1, quiet=True), load_machine("small", sets), checking=True)
+
+
+def run(subject: Subject, *kinds: int) -> dict[str, object]:
+    script = "; ".join(f"c0 ld {0x10000 + 64 * kind}" for kind in kinds)
+    return run_script(subject, parse(script, subject.machine), script)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", MISTAKES)
+def test_a_mistake_is_an_error_at_its_line(subject: Subject, number: int) -> None:
+    with pytest.raises(ProtocolError, match=rf"{MISTAKES[number][1]}.*action gs_sendGetS, MSI-cache.sm:\d+"):
+        run(subject, number)
+
+
+@pytest.mark.long
+def test_a_directory_entry_for_a_line_of_another_home_is_an_error(subject: Subject) -> None:
+    with pytest.raises(ProtocolError, match=r"DirectoryMemory: this node is not the home.*action rm_readMemory, MSI-dir.sm:\d+"):
+        run(subject, OF_ANOTHER_HOME)
+
+
+@pytest.mark.long
+def test_an_in_port_may_start_a_transition_without_a_message(subject: Subject) -> None:
+    found = run(subject, PAYS)
+    assert [t for t in found["transitions"] if "Pay" in t.values()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.long
+def test_what_is_sent_after_two_messages_were_taken_has_the_history_of_the_first(subject: Subject) -> None:
+    first, second, third = run(subject, 8, PAYS, 9)["accesses"]  # type: ignore[misc]
+    assert first["latency_fs"] and second["latency_fs"] and third["latency_fs"]
+
+
+@pytest.mark.long
+def test_a_stall_may_end_with_time(subject: Subject) -> None:
+    (access,) = run(subject, WAITS)["accesses"]  # type: ignore[misc]
+    assert access["latency_cycles"] > 4900
