@@ -80,6 +80,8 @@ class CallResolver:
         return expr.type
 
     def _expr_Literal(self, expr: ast.Literal) -> Type:
+        if not isinstance(expr.value, str) and expr.value >= 2**64:
+            self.diagnostics.error(expr.loc, f"number: {expr.value}: expected at most {2**64 - 1}")
         name = "bool" if isinstance(expr.value, bool) else "std::string" if isinstance(expr.value, str) else "int"
         return self.named(name)
 
@@ -213,7 +215,10 @@ class CallResolver:
                 best, best_price = function, price
         if best is None:
             self._no_fit(overloads, args, loc, what)
-        elif best.owner is not None and best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
+            return None
+        for formal, arg in zip(best.formals, args, strict=True):
+            self.declarer.in_range(arg, formal.type, arg.loc)
+        if best.owner is not None and best_price >= conversions.NUMERIC and not self.is_unknown(*(arg.type for arg in args)):
             self.not_portable(loc, f"{what}: called with ({describe(str(arg.type) for arg in args)})")
         return best
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from . import ast
 from .ast import Machine, Stmt
 from .check_ends import check_ends
+from .check_hooks import check_hooks
 from .check_names import check_names
 from .check_support import check_support
 from .errors import Diagnostics, describe
@@ -396,6 +397,7 @@ def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] 
     """Checks a resolved program. Raises Stop if there were errors."""
     Checker(program, diagnostics, strict).run()
     check_names(program, diagnostics)
+    check_hooks(program, diagnostics)
     check_support(program, diagnostics)
     check_ends(program, lambda loc, text, option: diagnostics.error(loc, text) if option in strict
                else diagnostics.warning(loc, text, option))

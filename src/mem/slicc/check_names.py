@@ -18,6 +18,8 @@ RESERVED = frozenset("""
     NULL assert errno moscope std
 """.split())
 
+MOST_VALUES = 255
+
 
 class _Named(Protocol):
     name: str
@@ -36,6 +38,23 @@ def _of_functions(functions: list[ast.Function]) -> Iterator[tuple[str, _Named]]
             yield "function", function
             yield from (("parameter", formal) for formal in function.formals if formal.name)  # type: ignore[misc]
             yield from _of_block(function.body)
+
+
+def _enumerations(program: ast.Program, diagnostics: Diagnostics) -> None:
+    """Values whose names in C++, TYPE_VALUE, are not theirs alone, and enumerations with more values than a byte tells apart."""
+    names: dict[str, ast.EnumValue] = {}
+    for type_ in [*program.types, *(type_ for machine in program.machines for type_ in machine.types)]:
+        if not type_.is_enum:
+            continue
+        if len(type_.value_list) > MOST_VALUES:
+            diagnostics.error(type_.loc, f"enumeration '{type_.name}': {len(type_.value_list)} values: expected at most {MOST_VALUES}")
+        for value in type_.value_list:
+            other = names.setdefault(value.c_name, value)
+            if value.name == "NUM":
+                diagnostics.error(value.loc, f"value 'NUM' of {type_}: the name of the number of values: expected another name")
+            elif other is not value:
+                diagnostics.error(value.loc, f"value '{value.name}' of {type_}: {value.c_name} in C++, as value '{other.name}' of "
+                                  f"{other.owner}: expected another name")
 
 
 def _of_types(types: list[ast.Type]) -> Iterator[tuple[str, _Named]]:
@@ -64,6 +83,7 @@ def _named(program: ast.Program) -> Iterator[tuple[str, _Named]]:
 
 
 def check_names(program: ast.Program, diagnostics: Diagnostics) -> None:
+    _enumerations(program, diagnostics)
     for what, declared in _named(program):
         if declared.name in RESERVED:
             diagnostics.error(declared.loc, f"{what} '{declared.name}': a reserved word of C++: expected another name")

@@ -13,7 +13,8 @@ from .supported import FUNCTIONS, HTM_METHODS, NOT_IMPLEMENTED, PARAMETERS, TYPE
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _IN_DEFAULTS = {"RubySystem", "getBlockSizeBits", "getBlockSizeBytes", "Cycles", "Addr", "Tick", "true", "false", "nullptr", "NULL", "this",
                 "m_ruby_system"}
-_IMPLICIT = {"in_msg", "out_msg"}
+_IN_TEMPLATES = {"int", "bool", "std", "string", "Addr", "Tick", "Cycles", "uint32_t", "uint64_t"}
+_OWN_MEMORY = {"std::string", "BoolVec", "TimerTable", "CacheMemory", "DirectoryMemory", *TYPES}
 
 
 class _Support:
@@ -37,6 +38,8 @@ class _Support:
             self.methods_of(type_)
             for field in type_.fields.values():
                 self.variable(field, f"field '{field.name}'", set())
+                if (type_.is_message or type_.is_entry) and not type_.is_external:
+                    self.copied(type_, field, "message" if type_.is_message else "cache entry")
         self.bodies([f for f in self.program.functions if not f.loc.file.startswith("<")], None)
         for machine in self.program.machines:
             names = {p.name for p in machine.params} | {o.name for o in machine.objects}
@@ -56,12 +59,39 @@ class _Support:
     def variable(self, decl: ast.Variable, what: str, names: set[str]) -> None:
         """An object or field: its type is defined, and so is all that its default and constructor name."""
         self.defined(decl.type, decl.loc, what)
+        self.template(decl, what)
         for key in ("default", "constructor"):
             text = decl.pairs.get(key)
             for word in _WORD.findall(re.sub(r"'[^']*'|\"[^\"]*\"", "", text or "")):
                 plain = re.sub(r"^m_|_ptr$", "", word)
                 if text is not None and word not in self.known and plain not in names and decl.type.name not in self.own:
                     self.diagnostics.error(decl.loc, f"{key} of {what}: '{word}': unknown: expected a constant or a parameter")
+
+    def template(self, decl: ast.Variable, what: str) -> None:
+        """The types that a table or queue holds are named as in C++: L1Cache_TBE is the TBE of the machine L1Cache."""
+        text = decl.pairs.get("template")
+        if text is None or decl.type.name not in TYPES:
+            return
+        types = {type_.c_name: type_ for type_ in self.types()}
+        for word in _WORD.findall(text):
+            if word not in types and word not in self.own | _IN_TEMPLATES:
+                own = [name for name in types if name.endswith(f"_{word}")]
+                self.diagnostics.error(decl.loc, f"template of {what}: '{word}': unknown"
+                                       + (f": expected {' or '.join(own)}" if own else expected(word, types, "the C++ name of a type")))
+            elif decl.type.name == "PerfectCacheMemory" and word in types and not types[word].is_entry:
+                self.diagnostics.error(decl.loc, f"template of {what}: {types[word]}: expected a structure with "
+                                       'interface="AbstractCacheEntry"')
+
+    def copied(self, type_: ast.Type, field: ast.Field, whole: str, depth: int = 0) -> None:
+        """Messages and entries are copied bytewise, so their fields own no memory."""
+        if field.pointer or depth > 8:
+            return
+        if field.type.name in _OWN_MEMORY:
+            self.diagnostics.error(field.loc, f"field '{field.name}': of type {field.type} in {whole} {type_}: expected a type of fixed "
+                                   "size, as these are copied bytewise")
+        if field.type.kind == "struct" and not field.type.is_external and not field.type.is_handle:
+            for inner in field.type.fields.values():
+                self.copied(type_, inner, whole, depth + 1)
 
     def defined(self, type_: ast.Type, loc: ast.Loc, what: str) -> None:
         foreign = type_.kind == "external" or (type_.is_external and not type_.is_message)

@@ -325,6 +325,7 @@ class Declarer:
         decl.default_text = decl.pairs.get("default", decl.type.pairs.get("default"))
         if decl.default_text is not None:
             decl.default_value = self.constant(decl.default_text, decl.loc)
+            self.in_range(decl.default_value, decl.type, decl.loc)
         kind = "object" if decl.machine is not None else "global"
         earlier = space.scope.declare(decl.name, Symbol(kind, decl, decl.type, False, decl.loc))
         if earlier is not None:
@@ -347,6 +348,16 @@ class Declarer:
             self.diagnostics.error(param.loc, f"virtual_network: {param.virtual_network}: expected 0 to {VIRTUAL_NETWORKS - 1}")
         elif "vnet_type" not in param.pairs:
             self.diagnostics.error(param.loc, f"buffer '{param.name}': no vnet_type: expected one with virtual_network")
+
+    def in_range(self, value: ast.Expr | None, declared: ast.Type, loc: ast.Loc) -> None:
+        """Reports a number that C++ cannot hold in a type."""
+        sign, literal = (-1, value.operand) if isinstance(value, ast.Unary) and value.op == "-" else (1, value)
+        if not isinstance(literal, ast.Literal) or isinstance(literal.value, (bool, str)) or declared.name not in RANGES:
+            return
+        low, high = RANGES[declared.name]
+        number = sign * literal.value
+        if number > high or number < min(low, -2**31):
+            self.diagnostics.error(loc, f"number: {number}: expected {low} to {high} ({declared.name})")
 
     def _param_default(self, param: ast.Param, given: ast.Expr) -> ast.Expr | None:
         """A literal of the parameter's type. gem5 also accepts Python's spelling in a string."""
@@ -380,6 +391,7 @@ class Declarer:
             field.default_text = field.pairs.get("default", field.type.pairs.get("default"))
             if field.default_text is not None:
                 field.default_value = self.constant(field.default_text, field.loc)
+                self.in_range(field.default_value, field.type, field.loc)
 
     def constant(self, text: str, loc: ast.Loc) -> ast.Expr | None:
         """The value of C++ text in a pair if it is a plain constant (a number, a bool, an enumeration value, nullptr), else None."""

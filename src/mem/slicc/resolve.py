@@ -226,6 +226,7 @@ class Resolver(CallResolver):
             self.diagnostics.error(loc, f"assignment: value of type {value.type}: expected {target}{hint}")
         elif price == conversions.NUMERIC:
             self.not_portable(loc, f"assignment: {value.type} to {target}")
+        self.declarer.in_range(value, target, loc)
 
     def _peek(self, statement: ast.Peek) -> None:
         port = self._port_name(statement.port, "in_port")
@@ -296,6 +297,7 @@ class Resolver(CallResolver):
                 self.diagnostics.error(value.loc, f"return: value of type {value.type}: expected {self.returns}")
             elif price == conversions.NUMERIC:
                 self.not_portable(value.loc, f"return: {value.type} as {self.returns}")
+            self.declarer.in_range(value, self.returns, value.loc)
 
 
 def _is_place(expr: Expr) -> bool:

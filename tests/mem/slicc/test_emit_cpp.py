@@ -123,3 +123,22 @@ def test_a_stall_that_may_end_with_time_is_looked_at_again(tmp_path: Path, condi
                                          f"          DPRINTF(RubySlicc, \"%s\", curCycle());\n        }}\n        {EVENT}"))
     assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
     assert ("requestOut.capacity = " in text) == ("requestOut" in condition)
+
+
+def test_a_string_keeps_the_quotation_marks_within_it(tmp_path: Path) -> None:
+    text = generated(tmp_path, new=ADD + " std::string s := 'say \"x\" or \\n'; s := 'back\\';")
+    assert r'std::string("say \"x\" or \n")' in text and r'std::string("back\\")' in text
+
+
+def test_numbers_of_64_bits_are_unsigned(tmp_path: Path) -> None:
+    text = generated(tmp_path, new=ADD + " Addr a := 18446744073709551615; a := 9223372036854775807;")
+    assert "= 18446744073709551615u;" in text and "= 9223372036854775807;" in text
+
+
+def test_code_of_types_and_objects_names_their_lines_for_errors_of_the_cxx_compiler(tmp_path: Path) -> None:
+    text = of_cache(tmp_path)
+    line = (tmp_path / "common" / "cache.sm").read_text(encoding="utf-8").split("TBETable TBEs")[0].count("\n") + 1
+    assert re.search(rf'// at\("cache.sm", {line}\);\s*TBETable<L1Cache_TBE> TBEs', text)
+    types = (tmp_path / "out" / "ok_plain_types.hh").read_text(encoding="utf-8")
+    assert re.search(r'// at\("messages.sm", \d+\);\s*int Hops\{0\};', types)
+    assert re.search(r'// at\("messages.sm", \d+\);\s*return testAndRead', types)

@@ -10,7 +10,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
-from .writer import Writer, c_field, c_text, c_type, quoted
+from .writer import Writer, c_field, c_text, c_type, quoted, string_text
 
 
 class Code:
@@ -56,8 +56,8 @@ class Code:
         if isinstance(e.value, bool):
             return "true" if e.value else "false"
         if isinstance(e.value, str):
-            return f'std::string("{e.value}")'
-        return str(e.value)
+            return f'std::string("{string_text(e.value)}")'
+        return f"{e.value}{'u' * (e.value >= 1 << 63)}"
 
     def _Name(self, e: ast.Name) -> str:
         if e.kind in ("in_port", "out_port"):
@@ -174,8 +174,8 @@ class Code:
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return nullptr;")
                 return
-            if self.located and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
-                self.out(f"at({quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line});")
+            if (self.located or self.checked) and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
+                self.out(("" if self.located else "// ") + place(s))
             getattr(self, "_" + type(s).__name__)(s)
 
     def _ExprStmt(self, s: ast.ExprStmt) -> None:
@@ -344,6 +344,11 @@ class Code:
         if target is not None and target.name == "AbstractCacheEntry":
             return f"static_cast<Entry_ *>({text})"
         return text
+
+
+def place(node: ast.Node) -> str:
+    """Says where a node is: as a statement, or in a comment for errors of the C++ compiler alone."""
+    return f"at({quoted(node.loc.file.rsplit('/', 1)[-1])}, {node.loc.line});"
 
 
 def buffer_type(port: ast.Name) -> bool:

@@ -9,7 +9,7 @@ from ..errors import Diagnostics
 from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
-from .code import Code
+from .code import Code, place
 from .latencies import is_unsolicited, shortest_latency
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_with_time
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
@@ -198,6 +198,8 @@ class MachineEmitter:
         for p in m.params:
             if p.name in BASE_MEMBERS:
                 continue
+            if self.program.foreign:
+                out("// " + place(p))
             if p.is_buffer:
                 out(f"MessageBuffer {p.name};")
             elif p.pointer:
@@ -208,6 +210,8 @@ class MachineEmitter:
                     default = default.replace('std::string("True")', "true").replace('std::string("False")', "false")
                 out(f"{c_type(p.type)} {p.name}{{{default}}};")
         for o in m.objects:
+            if self.program.foreign:
+                out("// " + place(o))
             known = TYPES.get(o.type.name)
             element = o.template or (f"<{self.tbe}>" if o.type.name in ("TBETable", "MN_TBETable") else "")
             base = o.type.name if known is not None or o.type.name == "TimerTable" else c_type(o.type)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from .. import ast
 from ..errors import Diagnostics
 from ..supported import HTM_METHODS, headers
-from .code import Code
+from .code import Code, place
 from .recursion import is_recursive
 from .writer import Writer, c_field, c_text, c_type, prototype, quoted
 
@@ -102,6 +102,8 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, number: in
     with out.block(f"struct {type_.c_name}{base}", "};"):
         for member in type_.members:
             if isinstance(member, ast.Field):
+                if foreign:
+                    out("// " + place(member))
                 out(field_line(member))
         for member in type_.members:
             if isinstance(member, ast.Function) and member.body is not None:
@@ -209,6 +211,8 @@ def _used_types(program: ast.Program) -> set[str]:
 
 
 def emit_type(out: Writer, type_: ast.Type, diagnostics: Diagnostics, numbers: dict[str, int], foreign: bool) -> None:
+    if foreign:
+        out("// " + place(type_))
     if type_.is_enum:
         enumeration(out, type_)
     elif type_.kind == "struct" and not type_.is_external:

@@ -112,6 +112,11 @@ def prototype(f: ast.Function) -> str:
     return f"{returns(f)}{f.name}({', '.join(formal(x, i) for i, x in enumerate(f.formals))})"
 
 
+def string_text(text: str) -> str:
+    """The inside of a C++ string literal for a string of a protocol, whose escapes are C++'s."""
+    return re.sub(r'\\.|"|\\$', lambda match: match[0] if len(match[0]) == 2 else "\\" + match[0], text)
+
+
 def quoted(text: str) -> str:
     """A C++ string literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
