@@ -283,3 +283,12 @@ def test_a_machine_can_be_cut_to_a_number_of_cores(opteron48: Machine, cores: in
 
 def test_elaboration_is_deterministic(opteron48: Machine, elaborated: Json) -> None:
     assert json.dumps(elaborate(opteron48, TEST)) == json.dumps(elaborated)
+
+
+def test_more_free_tbes_than_there_are_is_refused() -> None:
+    crowded = interface(L1Cache=([param("sequencer", "Sequencer"), param("free_tbes", "int")], [REQUEST]))
+    crowded["machines"][0]["roles"] = {"values": {"number_of_TBEs": 8}}
+    result = elaborate(load_machine("small", ["params.L1Cache.free_tbes=8"]), crowded)
+    assert of_type(result, "L1Cache")[0]["params"] == {"free_tbes": 8, "number_of_TBEs": 8}
+    with pytest.raises(ConfigError, match="params.L1Cache.free_tbes: 9: expected at most 8, the number of its TBEs"):
+        elaborate(load_machine("small", ["params.L1Cache.free_tbes=9"]), crowded)

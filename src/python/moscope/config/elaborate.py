@@ -5,6 +5,7 @@ bytes, cycles those of the controller's own clock."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -203,6 +204,9 @@ def _params(
                 value = generic.value_of(kind, name, parameter["type"], default, counts, machine)
             if isinstance(value, (bool, int)):
                 params[name] = value
+    free, all_of_them = params.get("free_tbes", 0), params.get("number_of_TBEs", math.inf)
+    if free > all_of_them:  # requests would wait for places that there never are
+        raise ConfigError(f"params.{kind}.free_tbes: {free}", f"at most {all_of_them}, the number of its TBEs")
     return params
 
 
