@@ -164,7 +164,12 @@ TEST(Tcp, AConnectionToNobodyIsRefused) {
 
 TEST(Tcp, AConnectionSendsTheSixPacketsOfALinuxClient) {
     std::vector<unsigned> flags;
-    Tcp tcp{{}, [&](const Segment &s, Tick) { flags.push_back(s.flags); }};
+    std::uint32_t start = 0; // of the connection's data
+    Tcp tcp{{}, [&](const Segment &s, Tick) {
+                flags.push_back(s.flags);
+                if (s.has(Segment::kSyn))
+                    start = s.sequence + 1;
+            }};
     struct Asks final : TcpUser {
         Tcp &tcp;
         explicit Asks(Tcp &t) : tcp(t) {}
@@ -172,13 +177,35 @@ TEST(Tcp, AConnectionSendsTheSixPacketsOfALinuxClient) {
         void finished(ConnectionId id, Tick now) override { tcp.finish(id, now); }
     } client(tcp);
     tcp.connect(tcp.add_user(client), {kA, 1000}, {kB, kPort}, 0);
-    const std::uint32_t start = 65536u + 1; // of the first connection's data
     const std::vector<std::uint8_t> answer(300);
     tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 1000, 1460, {}}, 0);
     tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 1, start + 40, Segment::kAck, 1000, 0, answer}, 0);
     tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 301, start + 40, Segment::kAck | Segment::kFin, 1000, 0, {}}, 0);
     EXPECT_EQ(flags, (std::vector<unsigned>{Segment::kSyn, Segment::kAck, Segment::kAck | Segment::kPsh, Segment::kAck,
                                             Segment::kAck, Segment::kAck | Segment::kFin}));
+}
+
+TEST(Tcp, ALaterConnectionOfAPairBeginsAtAHigherNumber) {
+    std::uint32_t first = 0;
+    Tcp tcp{{}, [&](const Segment &s, Tick) {
+                if (s.has(Segment::kSyn))
+                    first = s.sequence;
+            }};
+    TcpUser client;
+    const unsigned user = tcp.add_user(client);
+    std::map<std::uint16_t, std::uint32_t> before;
+    Tick now = 0;
+    for (unsigned n = 0; n < 5000; ++n, now += kMs) {
+        const auto port = static_cast<std::uint16_t>(1000 + n % 70);
+        const ConnectionId id = tcp.connect(user, {kA, port}, {kB, kPort}, now);
+        if (n >= 70) {
+            ASSERT_GT(static_cast<std::int32_t>(first - before[port]), 0) << "connection " << n;
+        }
+        before[port] = first;
+        tcp.abort(id, now);
+        tcp.run(now);
+        tcp.receive(Segment{{kB, 1}, {kA, 1}, 0, 0, Segment::kRst, 0, 0, {}}, now); // removes what has ended
+    }
 }
 
 TEST(Tcp, SilenceIsReportedAsAStall) {

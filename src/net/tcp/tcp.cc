@@ -16,8 +16,10 @@ std::pair<ConnectionId, TcpConnection *> Tcp::make(unsigned user, const Endpoint
     c->user = static_cast<std::uint8_t>(user);
     c->local = local;
     c->remote = remote;
-    // Section 3.4.1: a clock of 4 us, so that a server that remembers the pair accepts it again.
-    c->oldest = c->next = c->highest = static_cast<std::uint32_t>(now / (4000 * kTicksPerNs)) + (id & 1023) * 65536u;
+    // Section 3.4.1: a clock of 4 us, and a part that depends on the pair alone. A later connection of the pair begins
+    // at a higher number, so that a server that remembers the pair in TIME-WAIT accepts it.
+    c->oldest = c->next = c->highest = static_cast<std::uint32_t>(now / (4000 * kTicksPerNs)) +
+                                       static_cast<std::uint32_t>(Hash{}({local, remote}) >> 32);
     return {id, c};
 }
 
