@@ -90,8 +90,7 @@ void Hpet::run_to(Tick now) {
             t.comparator += periods * t.period;
         }
         find_match(t, edge);
-        if (t.config & kInterrupt)
-            fire(n);
+        fire(n);
     }
     plan();
 }
@@ -108,17 +107,25 @@ void Hpet::plan() {
 
 void Hpet::drive(unsigned n, bool level) {
     timers_[n].line = level;
-    if (legacy() && n < 2)
+    const auto replaces = [this](unsigned timer) { return legacy() && timer < 2; };
+    if (replaces(n)) {
         isa_.set_replacement_irq(n == 0 ? IsaInterrupts::kTimer : IsaInterrupts::kClock, level);
-    else if (kRoutes >> route(timers_[n].config) & 1)
-        gsi_.set_irq(route(timers_[n].config), level);
+        return;
+    }
+    const unsigned input = route(timers_[n].config);
+    if (!(kRoutes >> input & 1))
+        return;
+    bool any = false; // timers may share an input
+    for (unsigned other = 0; other < kTimers; ++other)
+        any |= timers_[other].line && !replaces(other) && route(timers_[other].config) == input;
+    gsi_.set_irq(input, any);
 }
 
 void Hpet::fire(unsigned n) {
-    if (timers_[n].config & kLevelType) {
+    if (timers_[n].config & kLevelType) { // the status is set also if the timer may not interrupt
         status_ |= 1u << n;
         drive_levels();
-    } else {
+    } else if (timers_[n].config & kInterrupt) {
         drive(n, true);
         drive(n, false);
     }

@@ -157,6 +157,35 @@ TEST_F(HpetTest, ALevelStaysUntilItsStatusIsCleared) {
     EXPECT_EQ(get(kStatus), 0u);
 }
 
+TEST_F(HpetTest, ALevelTimerThatMayNotInterruptStillSetsItsStatus) {
+    set(kConfig, 1);
+    set(config(1), 1u << 1 | 22u << 9); // section 2.3.8, bit 2: status bits are generated all the same
+    set64(comparator(1), 100);
+    before(100);
+    EXPECT_EQ(get(kStatus), 0u);
+    edge(100);
+    EXPECT_EQ(get(kStatus), 2u);
+    EXPECT_EQ(io.rises[22], 0);
+    set(config(1), 1u << 1 | 1u << 2 | 22u << 9);
+    EXPECT_TRUE(io.now[22]);
+    set(kStatus, 2);
+    EXPECT_FALSE(io.now[22]);
+}
+
+TEST_F(HpetTest, TwoLevelsOfOneInputAssertItUntilBothAreCleared) {
+    set(kConfig, 1);
+    for (const unsigned n : {1u, 2u}) {
+        set(config(n), 1u << 1 | 1u << 2 | 22u << 9);
+        set64(comparator(n), 100 * n);
+    }
+    edge(200);
+    EXPECT_EQ(get(kStatus), 6u);
+    set(kStatus, 2);
+    EXPECT_TRUE(io.now[22]) << "timer 2 asserts it still";
+    set(kStatus, 4);
+    EXPECT_FALSE(io.now[22]);
+}
+
 TEST_F(HpetTest, AComparatorInThePastOf64BitsDoesNotFire) {
     set(kConfig, 1);
     edge(1000);
