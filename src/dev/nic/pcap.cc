@@ -29,7 +29,22 @@ Pcap::Pcap(const std::string &path) : file_(std::fopen(path.c_str(), "wb"), std:
     std::fwrite(&header, sizeof header, 1, file_.get());
 }
 
-void Pcap::write(net::Bytes frame, Tick at) {
+Pcap::~Pcap() { put_until(kNever); }
+
+void Pcap::write(net::Bytes frame, Tick at, Tick now) {
+    put_until(now);
+    if (at <= now)
+        put(frame, at);
+    else
+        later_.emplace(at, net::Frame(frame.begin(), frame.end()));
+}
+
+void Pcap::put_until(Tick now) {
+    for (; !later_.empty() && later_.begin()->first <= now; later_.erase(later_.begin()))
+        put(later_.begin()->second, later_.begin()->first);
+}
+
+void Pcap::put(net::Bytes frame, Tick at) {
     const auto ns = static_cast<std::uint64_t>(at / kTicksPerNs);
     const auto size = static_cast<std::uint32_t>(frame.size());
     const PacketHeader header{static_cast<std::uint32_t>(ns / kNsPerSecond),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -16,9 +17,16 @@ class Pcap {
   public:
     /// Replaces the file. UserError if it cannot be written.
     explicit Pcap(const std::string &path);
-    void write(net::Bytes frame, Tick at);
+    ~Pcap();
+    /// A frame of time `at`; `now` never goes back. The frames of the file are in the order of their times: a frame
+    /// whose time is after `now` is kept until then.
+    void write(net::Bytes frame, Tick at, Tick now);
 
   private:
+    void put(net::Bytes frame, Tick at);
+    void put_until(Tick now);
+
+    std::multimap<Tick, net::Frame> later_;
     std::unique_ptr<std::FILE, int (*)(std::FILE *)> file_;
 };
 

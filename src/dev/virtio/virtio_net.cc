@@ -30,7 +30,7 @@ struct Config { // as it lies in the device's configuration (section 5.1.4)
     net::Mac mac = kAddress;
     std::uint16_t status = 1; // the link is up
     std::uint16_t pairs = 1, mtu = net::kMtu;
-    std::uint32_t speed = 10'000; // Mbit/s
+    std::uint32_t speed = 0; // Mbit/s
     std::uint8_t duplex = 1, key_bytes = RssConfig::kKeyBytes;
     std::uint16_t table_entries = RssConfig::kEntries;
     std::uint32_t hash_types = RssConfig::kIpv4 | RssConfig::kTcpv4 | RssConfig::kUdpv4;
@@ -75,6 +75,7 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
     MOSCOPE_CHECK(pairs_ >= 1 && pairs_ <= NicSettings::Most::queues);
     Config config;
     config.pairs = static_cast<std::uint16_t>(p.queues);
+    config.speed = static_cast<std::uint32_t>(p.link_megabits);
     const auto *bytes = reinterpret_cast<const std::uint8_t *>(&config);
     set_device_config({bytes, bytes + sizeof config});
 }
@@ -125,7 +126,7 @@ void VirtioNet::wake_blocked() {
 
 void VirtioNet::arrived(net::Frame frame, Tick now) {
     if (pcap_)
-        pcap_->write(frame, now);
+        pcap_->write(frame, now, now);
     if (!(status() & kDriverOk) || (status() & kNeedsReset)) {
         drop(kNotReady);
         return;
@@ -304,7 +305,7 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
     ++queue_counts_[pair].out_packets;
     steering_->sent(net::flow_of(frame), pair);
     if (pcap_)
-        pcap_->write(frame, now);
+        pcap_->write(frame, now, time_.now());
     const std::size_t length = frame.size();
     lan_.transmit(std::move(frame), now);
     out_.push(length, lan_.link().busy_until(net::Link::kToClients));

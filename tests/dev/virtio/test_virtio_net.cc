@@ -3,6 +3,11 @@
 // by driver, limits and drops, checkpoints, and drivers that break the rules.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "dev/virtio/virtio_driver.hh"
 #include "dev/virtio/virtio_net.hh"
 #include "net/checksum.hh"
@@ -129,12 +134,15 @@ TEST(VirtioNet, TellsItsAddressAndQueues) {
     EXPECT_EQ(field(6, 2), 1u); // link up
     EXPECT_EQ(field(8, 2), kPairs);
     EXPECT_EQ(c.d.common(0x12, 2), 2 * kPairs + 1u);
+    EXPECT_EQ(field(12, 4), 10'000u);
     NicSettings one = settings();
     one.queues = 1;
+    one.link_megabits = 1000;
     GuestBoard b;
     VirtioNet device("nic", one, 1, b.dma, b.messages, b.queue, b.time, [](std::uint64_t) {});
     Driver d(b, device);
     EXPECT_FALSE(d.offered() & (VirtioNet::kMultiQueue | VirtioNet::kRss));
+    EXPECT_EQ(b.memory.read(0, d.region[4] + 12, 4), 1000u) << "the link's rate in Mbit/s";
 }
 
 TEST(VirtioNet, AFrameComesBackFromTheEchoWithItsChecksumChecked) {
@@ -267,6 +275,31 @@ TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
         EXPECT_EQ(c.device.lan().link().busy_until(net::Link::kToClients),
                   limit ? 7 * kTicksPerSecond / 100'000 + wire : 8 * wire);
     }
+}
+
+TEST(VirtioNet, FramesOfACaptureAreInTheOrderOfTheirTimes) {
+    NicSettings s = settings();
+    s.pcap = (std::filesystem::path(testing::TempDir()) / "moscope-order.pcap").string();
+    s.out_per_second = 100'000;
+    {
+        Card c(s);
+        c.offer(0, 16);
+        for (unsigned i = 0; i < 4; ++i)
+            c.send(0, echo(1000), i); // they leave 10 us apart, and the answers come in between
+        c.b.queue.run();
+    }
+    std::ifstream file(s.pcap, std::ios::binary);
+    const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
+    std::vector<std::uint64_t> times;
+    for (std::size_t at = 24; at + 16 <= all.size();) {
+        std::uint32_t header[4]; // seconds, nanoseconds, bytes kept, bytes of the frame
+        std::memcpy(header, all.data() + at, sizeof header);
+        times.push_back(header[0] * 1'000'000'000ull + header[1]);
+        at += sizeof header + header[2];
+    }
+    EXPECT_EQ(times.size(), 8u);
+    EXPECT_TRUE(std::is_sorted(times.begin(), times.end())) << testing::PrintToString(times);
+    std::filesystem::remove(s.pcap);
 }
 
 TEST(VirtioNet, ReturnsBuffersOfSentFramesInBatchesOrAfterATimeout) {
