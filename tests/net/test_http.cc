@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "guest.hh"
+#include "stack.hh"
 
 using namespace moscope;
 using namespace moscope::net;
@@ -81,4 +82,29 @@ TEST(HttpDriver, OpenLoopAsksTheServersInTurn) {
     g.run(100 * kMs);
     for (unsigned i = 0; i < kServers; ++i)
         EXPECT_NEAR(static_cast<double>(g.served[i]), 1000, 5);
+}
+
+TEST(HttpDriver, EqualStatesAreEqualBytesInACheckpoint) {
+    expect_equal_checkpoints("start http connections=5 servers=2 rate=100");
+}
+
+TEST(HttpDriver, ACheckpointInTheMiddleChangesNothing) {
+    const auto run = [](bool interrupted, const char *command) {
+        Guest g;
+        g.hosts.command(command, kGuest, 0);
+        for (Tick t = 0; t < 30 * kMs; t += kMs / 3) {
+            g.run(t);
+            if (!interrupted)
+                continue;
+            Archive save;
+            g.hosts.archive(save);
+            Archive load(save.bytes());
+            g.hosts.archive(load);
+            EXPECT_TRUE(load.at_end());
+        }
+        return g.report("http");
+    };
+    for (const char *command : {"start http connections=600 servers=3 port=8000 bytes=3",
+                                "start http connections=50 rate=30000 servers=3 port=8000 bytes=3"})
+        EXPECT_EQ(run(true, command), run(false, command)) << command;
 }

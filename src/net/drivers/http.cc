@@ -101,6 +101,7 @@ class Http final : public Driver, private TcpUser {
   private:
     struct Options {
         Ip guest = 0;
+        std::uint32_t unused = 0; ///< takes the place of padding, which would be chance in checkpoints
         std::uint64_t connections = 0, servers = 1, hosts = 1, port = 0, bytes = 0, rate = 0;
         Tick patience = 0;
     };

@@ -93,13 +93,16 @@ class Memcached final : public Driver {
     }
 
   private:
+    // `unused` takes the place of padding, which would be chance in checkpoints.
     struct Options {
         Ip guest = 0;
+        std::uint32_t unused = 0;
         std::uint64_t clients = 0, servers = 1, batch = 1, port = 0;
         Tick time_out = 0;
     };
     struct Client {
-        std::uint16_t first = 0;   ///< number of the batch's first request
+        std::uint16_t first = 0; ///< number of the batch's first request
+        std::uint16_t unused = 0;
         std::uint32_t waiting = 0; ///< by place in the batch
         Tick due = 0;
     };
