@@ -187,6 +187,40 @@ TEST_F(Breakpoints, PortsStrikeWithDebugExtensionsOnly) {
     EXPECT_EQ(m.pushed(0), kCode + 2);
 }
 
+TEST_F(Breakpoints, RepeatedPortStringsStopAtTheElementToo) {
+    const auto stops_at = [&](std::uint64_t left, unsigned writes) {
+        c.halted = false;
+        c.rip = kCode;
+        c.r[rcx] = 5;
+        c.r[rsi] = c.r[rdi] = kData;
+        c.r[rdx] = 0x80;
+        m.writes = 0;
+        EXPECT_EQ(m.vector_taken(), exc_db);
+        EXPECT_EQ(c.r[rcx], left);
+        EXPECT_EQ(m.pushed(0), left ? kCode : kCode + 2);
+        EXPECT_EQ(m.writes, writes);
+    };
+    m.code(kCode, {0xf3, 0x6e, 0xf4}); // rep outsb; hlt
+    c.flags.system |= Flags::tf;
+    stops_at(4, 1);
+    c.cr4 |= cr4::de;
+    set(0, 0x80, port);
+    stops_at(4, 1);
+    c.halted = false;
+    c.rip = kCode;
+    c.r[rcx] = 0;
+    c.flags.system &= ~Flags::tf;
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(c.rip, kCode + 3) << "no element, no access";
+    c.dr[7] = 0;
+    set(1, kData + 4, access);
+    stops_at(0, 5);
+    m.code(kCode, {0xf3, 0x6c, 0xf4}); // rep insb; hlt
+    c.dr[7] = 0;
+    set(2, kData + 1, write);
+    stops_at(3, 0);
+}
+
 TEST_F(Breakpoints, WritesToDr7ArmAndDisarm) {
     // mov dr0, rax; mov dr7, rbx; mov [rax], cl; hlt
     m.code(kCode, {0x0f, 0x23, 0xc0, 0x0f, 0x23, 0xfb, 0x88, 0x08, 0xf4});

@@ -78,17 +78,21 @@ template <class T> bool output_element(Core &c, const Op *op, std::uint16_t port
 template <class T, bool in> const Op *string_io(Core &c, const Op *op) {
     const auto port = static_cast<std::uint16_t>(c.r[rdx]);
     constexpr unsigned pointer = in ? rdi : rsi;
-    if (!permitted(c, port, sizeof(T)))
+    if (!mapped(c, port, sizeof(T)))
         return c.fault_at(op);
+    // An element at a time where a trap may follow it.
+    const bool singly = (c.flags.system & Flags::tf) || (c.watched & (Core::kWatchData | Core::kWatchPort));
     const std::uint64_t step = (c.flags.system & Flags::df) ? -std::uint64_t{sizeof(T)} : sizeof(T);
     for (unsigned k = 0;; ++k) {
         const std::uint64_t left = op->rep ? string_register(c, op, rcx) : 1;
         if (!left)
             return done(c, op);
-        if (k == kAtOnce) {
+        if (k == (singly ? 1 : kAtOnce)) {
             c.extra_cycles += k;
             return c.leave_before(op, Exit::restart);
         }
+        if (c.watched & Core::kWatchPort)
+            c.watch_port(port, sizeof(T));
         if (!(in ? input_element<T>(c, op, port) : output_element<T>(c, op, port)))
             return c.fault_at(op);
         set_string_register(c, op, pointer, string_register(c, op, pointer) + step);
