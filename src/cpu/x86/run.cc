@@ -22,6 +22,20 @@ void debug_trap(Core &c, bool step) {
     deliver_fault(c);
 }
 
+/// The block at rip; null: fault. `global`: it may be remembered beyond a change of CR3, because all its code is in
+/// global pages. In the lower half of addresses it may not, because INVLPG forgets only what is local there
+/// (Core::flush_page).
+Block *block_at_rip(Core &c, bool single, bool &global) {
+    Block *b = c.blocks->find(c, single, &global);
+    global &= c.rip >> 63 != 0;
+    if (b && global && b->crosses) {
+        const Addr second = (c.rip | 0xfff) + 1;
+        const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(second);
+        global = e.page == second && (e.phys & Tlb::Entry::kGlobal);
+    }
+    return b;
+}
+
 } // namespace
 
 Core::Begin Core::begin_block(bool poll) {
@@ -66,7 +80,7 @@ Core::Begin Core::begin_block(bool poll) {
         return next;
     }
     bool global = false;
-    next.block = blocks->find(*this, next.single, &global);
+    next.block = block_at_rip(*this, next.single, global);
     if (!next.block) {
         deliver_fault(*this);
         if (exit != Exit::shutdown)

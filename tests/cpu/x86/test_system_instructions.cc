@@ -347,6 +347,49 @@ TEST_F(SystemInstructions, FlushesOfATranslationAreSeenAtOnce) {
     EXPECT_EQ(c.r[rbx], 0x77u);
 }
 
+// Decoded code is remembered by address; code of global pages beyond changes of CR3.
+TEST_F(SystemInstructions, InvlpgForgetsCodeOfAGlobalPageInTheLowerHalf) {
+    c.cr4 |= cr4::pge;
+    m.small_pages();
+    m.page(0x6000, 0x6107);
+    m.code(0x7000, {0xbb, 2, 0, 0, 0, 0xf4}); // mov ebx, 2; hlt
+    m.code(0x6000, {0xbb, 1, 0, 0, 0, 0xf4});
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(c.r[rbx], 1u);
+    c.halted = false;
+    const auto entry = static_cast<int>(m.kTables + 0x3000 + 6 * 8);
+    // mov qword [entry of 6000h], 7107h; invlpg [6000h]; mov eax, 6000h; jmp rax
+    m.code(kCode, {0x48,        0xc7, 0x04, 0x25, entry & 255, entry >> 8 & 255,
+                   entry >> 16, 0,    0x07, 0x71, 0,           0,
+                   0x0f,        0x01, 0x3c, 0x25, 0,           0x60,
+                   0,           0,    0xb8, 0,    0x60,        0,
+                   0,           0xff, 0xe0});
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(c.r[rbx], 2u);
+}
+
+TEST_F(SystemInstructions, AChangeOfCr3ForgetsAnInstructionThatEndsInAPageThatIsNotGlobal) {
+    constexpr Addr kUpper = 0xffff800000000000;
+    c.cr4 |= cr4::pge;
+    m.small_pages();
+    m.write<std::uint64_t>(m.kTables + 256 * 8, (m.kTables + 0x1000) | 7);
+    m.page(0x6000, 0x6107);
+    m.code(0x8000, {2, 0, 0, 0xf4});
+    m.code(0x6ffe, {0xbb, 1, 1, 0, 0, 0xf4}); // mov ebx, 101h; hlt
+    c.rip += kUpper;
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(c.r[rbx], 0x101u);
+    c.halted = false;
+    const auto entry = static_cast<int>(m.kTables + 0x3000 + 7 * 8);
+    c.r[rcx] = kUpper + 0x6ffe;
+    // mov qword [entry of 7000h], 8007h; mov rax, cr3; mov cr3, rax; jmp rcx
+    m.code(kCode,
+           {0x48, 0xc7, 0x04, 0x25, entry & 255, entry >> 8 & 255, entry >> 16, 0, 0x07, 0x80, 0, 0, 0x0f, 0x20, 0xd8,
+            0x0f, 0x22, 0xd8, 0xff, 0xe1});
+    EXPECT_EQ(m.run(), Exit::halt);
+    EXPECT_EQ(c.r[rbx], 0x201u);
+}
+
 TEST_F(SystemInstructions, LeftoversAreUndefined) {
     EXPECT_EQ(fault({0x0f, 0x0b}), exc_ud);
     EXPECT_EQ(fault({0x0f, 0xaa}), exc_ud) << "RSM outside system-management mode";
