@@ -33,7 +33,16 @@ Block *block_at_rip(Core &c, bool single, bool &global) {
         const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(second);
         global = e.page == second && (e.phys & Tlb::Entry::kGlobal);
     }
-    return b;
+    if (!b || c.code64())
+        return b;
+    // Decoded blocks know no limits: of one that reaches over that of CS, instructions run one by one as far as they fit.
+    const auto fits = [&] { return c.rip + b->bytes() <= std::uint64_t{c.seg[cs].limit} + 1; };
+    if (!fits() && b->count > 1)
+        b = c.blocks->find(c, true);
+    if (!b || fits())
+        return b;
+    c.raise(exc_gp, 0);
+    return nullptr;
 }
 
 } // namespace

@@ -90,4 +90,34 @@ TEST(Modes, FromRealToLongModeAndBack) {
     EXPECT_EQ(c.rip, 0x10bfu);
 }
 
+// As on hosts, with a segment of modify_ldt.
+TEST(Modes, CodeEndsAtTheLimitOfItsSegment) {
+    constexpr Addr kBase = 0x30000;
+    SystemMachine m;
+    m.kernel32();
+    Core &c = m.core;
+    const auto ends_at = [&](std::uint32_t limit, std::uint16_t size, Addr at, std::initializer_list<int> bytes) {
+        m.set(m.kSpare, SystemMachine::descriptor(kBase, limit, 0x9b | size));
+        c.seg[cs] = m.segment(m.kSpare);
+        c.mode_changed();
+        c.halted = false;
+        c.r[rsp] = 0x70000;
+        c.r[rbx] = 0;
+        m.code(kBase + at, bytes);
+        c.rip = at;
+        EXPECT_EQ(m.vector_taken(), exc_gp);
+        EXPECT_EQ(m.pushed<std::uint32_t>(0), 0u);
+        return m.pushed<std::uint32_t>(1);
+    };
+    constexpr std::uint16_t k32 = Segment::kBig;
+    m.code(kBase, {0x43, 0xf4}); // what 16-bit code meets if it goes on at 0
+    for (const auto &[limit, size] : {std::pair{0x7ffu, k32}, {0xffffu, std::uint16_t{0}}}) {
+        EXPECT_EQ(ends_at(limit, size, limit - 2, {0x43, 0x43, 0x43, 0x43}), limit + 1); // inc ebx, each
+        EXPECT_EQ(c.r[rbx], 3u);
+        EXPECT_EQ(ends_at(limit, size, limit - 2, {0x43, 0xbb, 1, 2, 3, 4}), limit - 1) << "MOV does not fit";
+        EXPECT_EQ(c.r[rbx], 1u);
+        EXPECT_EQ(ends_at(limit, size, limit, {0x0f, 0x0b}), limit) << "and neither does UD2";
+    }
+}
+
 } // namespace

@@ -36,7 +36,7 @@ const Op *m5_instruction(Core &c, const Op *op) {
 }
 
 std::uint64_t rip_mask(Mode mode) {
-    return mode == Mode::code64 ? ~std::uint64_t{0} : mode == Mode::code32 ? 0xffffffff : 0xffff;
+    return mode == Mode::code64 ? ~std::uint64_t{0} : 0xffffffff; // 16-bit code does not go on at 0 after 64 KiB
 }
 
 } // namespace
