@@ -127,7 +127,7 @@ template <bool rights> const Op *load_what(Core &c, const Op *op) {
     const bool kind = (q.s.attr & Segment::kCodeOrData) || (types >> q.s.type() & 1);
     if (!q.found || !kind || !visible(c, q))
         return answer(c, op, false);
-    const std::uint64_t x = rights ? q.descriptor >> 32 & 0xf0ff00 : q.s.limit;
+    const std::uint64_t x = rights ? q.descriptor >> 32 & 0xffff00 : q.s.limit; // AMD's LAR shows limit bits 19:16
     if (op->width == 2)
         set_reg<std::uint16_t>(c, op->dst, static_cast<std::uint16_t>(x));
     else
