@@ -75,8 +75,8 @@ def _listed(words: Iterable[str]) -> str:
 
 def tables(p: Point) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Rows of the lines and of their offsets, with the most HITMs first."""
-    lines = records(p, "line", "lcl_hitm + rmt_hitm DESC, loads + stores DESC, line")[:LINES]
-    hitms = sum(row["lcl_hitm"] + row["rmt_hitm"] for row in lines)
+    every = records(p, "line", "lcl_hitm + rmt_hitm DESC, loads + stores DESC, line")
+    lines, hitms = every[:LINES], sum(row["lcl_hitm"] + row["rmt_hitm"] for row in every)
     index = {row["line"]: n for n, row in enumerate(lines)}
     offsets = records(p, 'line, (va % 64)::INTEGER AS "at", pc', 'lcl_hitm + rmt_hitm DESC, loads + stores DESC, line, "at", pc')
     offsets = sorted((row for row in offsets if row["line"] in index), key=lambda row: index[row["line"]])
