@@ -53,8 +53,9 @@ def test_the_history_follows_its_schema_and_has_an_access_for_each_row(run: Path
 
 def test_the_home_of_a_line_is_that_of_the_runs_memory(run: Path) -> None:
     """A run gives nodes as much memory as the workload needs, not as much as the machine has."""
-    config = {"machine": "small", "set": [], "points": [
-        {"workload": "falseshare", "kernel": "distro", "cores": cores, "memory_per_node": size} for cores, size in ((1, "32KiB"), (4, "64KiB"))]}
+    points = [{"workload": "falseshare", "kernel": "distro", "cores": cores, "memory_per_node": size}
+              for cores, size in ((1, "32KiB"), (4, "64KiB"))]
+    config = {"machine": "small", "set": [], "points": points}
     (run / "run.json").write_text(json.dumps({"config": config, "points": []}), encoding="utf-8")
     for cores in (1, 4):
         point = {"workload": "falseshare", "kernel": "distro", "cores": cores}
