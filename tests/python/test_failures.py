@@ -31,8 +31,8 @@ def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
-@pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"), (errno.EPERM, "a path that this user may use"),
-                                              (errno.ENAMETOOLONG, "a shorter path")])
+@pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"),
+                                              (errno.EPERM, "a path that this user may use"), (errno.ENAMETOOLONG, "a shorter path")])
 def test_a_path_that_cannot_be_used_is_the_users_to_mend(number: int, expected: str) -> None:
     reported = as_error(OSError(number, "no", "/closed/run.json"), "x")
     assert isinstance(reported, UserError) and str(reported) == f"/closed/run.json: no: expected {expected}"

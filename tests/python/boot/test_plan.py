@@ -38,6 +38,7 @@ def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) ->
     assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")
     assert refusal(tmp_path, kernel=kernel, checkpoint_at="").startswith("--checkpoint-at: ")
     assert refusal(tmp_path, kernel="distrp").startswith("--kernel: no kernel called")
+    assert refusal(tmp_path, kernel="").startswith('--kernel: no kernel called ""')
 
 
 def test_results_are_not_put_among_other_files(tmp_path: Path, image: Path) -> None:

@@ -94,6 +94,9 @@ def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
 @pytest.mark.parametrize(("given", "says"), [
     ({"workload": "conter"}, 'no workload called "conter": expected a known name'),
     ({"workload": "counter,"}, "has an empty name in it"),
+    ({"workload": ""}, "has an empty name in it"),  # of a script's variable that is not set
+    ({"kernel": ""}, "has an empty name in it"),
+    ({"cores": ""}, '--cores: "" is no number of cores'),
     ({"workload": "counter,counter"}, "counter appears twice"),
     ({"kernel": "distro0"}, 'no kernel called "distro0": expected a known name, such as distro'),
     ({"cores": "0"}, "--cores: 0: expected numbers from 1 to 48"),

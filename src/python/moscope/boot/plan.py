@@ -126,7 +126,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     if options.packages and options.initrd:
         raise UserError(f"--with: {options.initrd} is an initial file system of your own, to which moscope adds nothing: "
                         "expected one of --with and --initrd alone")
-    chosen = kernel.find(options.kernel or "distro", shared.say)
+    chosen = kernel.find("distro" if options.kernel is None else options.kernel, shared.say)
     append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
                             "checkpoint_at": marker(options.checkpoint_at)}

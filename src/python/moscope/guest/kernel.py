@@ -62,7 +62,7 @@ def check_name(wanted: str) -> str:
         if at and variant not in kernel_config.variants():
             raise unknown_name("--kernel", "variant of the kernel", variant, kernel_config.variants())
         return kernel_names.setting(setting) + at + variant
-    if wanted not in NAMES and "/" not in wanted and not Path(wanted).exists():
+    if not wanted or (wanted not in NAMES and "/" not in wanted and not Path(wanted).exists()):
         raise kernel_names.unknown(wanted, NAMES)
     return wanted
 

@@ -48,7 +48,7 @@ class Wanted:
         return {**quick, **{name: value for name, value in given.items() if value is not None}}
 
     def counts(self) -> str:
-        return self.cores or (QUICK_CORES if self.quick else CORES)
+        return self.cores if self.cores is not None else QUICK_CORES if self.quick else CORES
 
 
 def spec(shared: Shared, wanted: Wanted, chosen: list[Application], workloads: set[str]) -> Spec:

@@ -120,7 +120,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
     if options.detail not in DETAILS:
         raise unknown_name("--detail", "detail", options.detail, DETAILS)
     machine = load_machine(shared.machine, shared.sets)
-    counts = core_list(options.cores or DEFAULT_CORES, machine)
+    counts = core_list(DEFAULT_CORES if options.cores is None else options.cores, machine)
     until_error = given_error(options.until_error)
     windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else None
     if windows is not None and not 1 <= windows <= 1000:
@@ -143,7 +143,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
         elif build:
             programs |= workloads.programs({work.family}, shared.say) | (workloads.files(work) if work.launcher else {})
         memory = options.memory_per_node or work.memory_per_node
-        for system in kernels(options.kernel or work.kernels):
+        for system in kernels(work.kernels if options.kernel is None else options.kernel):
             for n in _sensible(counts, work, options):
                 length = window_of(work, n, short) if window is None else window
                 points.append(Point(work.name, work.family, operation(work, options), system, n, work.command(n),
@@ -176,7 +176,8 @@ def chosen_workloads(options: Options, say: Callable[[str], None] = print) -> li
 
     own = asked(options)
     if own is None:
-        return [workloads.find(name) for name in names("--workload", options.workload or DEFAULT_WORKLOAD)]
+        wanted = DEFAULT_WORKLOAD if options.workload is None else options.workload
+        return [workloads.find(name) for name in names("--workload", wanted)]
     if options.workload is not None:
         raise UserError("--program: --workload is given too: expected one of the two")
     return [own_program.parse(own, options.begin in (None, WORK_BEGINS), say)]
