@@ -35,7 +35,7 @@ Block *block_at_rip(Core &c, bool single, bool &global) {
     }
     if (!b || c.code64())
         return b;
-    // Decoded blocks know no limits: of one that reaches over that of CS, instructions run one by one as far as they fit.
+    // Decoded blocks know no limits: of one that reaches over that of CS, instructions run one by one while they fit.
     const auto fits = [&] { return c.rip + b->bytes() <= std::uint64_t{c.seg[cs].limit} + 1; };
     if (!fits() && b->count > 1)
         b = c.blocks->find(c, true);

@@ -200,6 +200,15 @@ TEST(SystemEnter, IsUndefinedInLongModeOnThisFamily) {
     EXPECT_EQ(m.vector_taken(), exc_ud);
 }
 
+// As AMD hosts do.
+TEST(SystemExit, IsPrivilegedBeforeItIsUndefined) {
+    SystemMachine m;
+    m.kernel64();
+    EXPECT_EQ(m.fault(kCode, {0x0f, 0x35}), exc_ud);
+    m.user64();
+    EXPECT_EQ(m.fault(kCode, {0x0f, 0x35}), exc_gp);
+}
+
 TEST(SystemEnter, WorksInProtectedMode) {
     SystemMachine m;
     m.kernel32();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Far JMP, CALL and RET, IRET, software interrupts, BOUND, SYSCALL and SYSENTER with their returns, and the opcodes
 // that are undefined by definition (AMD 24594, chapters 3 and 4).
+#include "cpu/x86/system/control.hh"
 #include "cpu/x86/decode/lower_far.hh"
 #include "cpu/x86/mmu/memory.hh"
 #include "cpu/x86/system/far.hh"
@@ -212,9 +213,11 @@ const Op *system_enter(Core &c, const Op *op) {
     return nullptr;
 }
 const Op *system_exit(Core &c, const Op *op) {
+    if (!privileged(c)) // before the mode, unlike SYSENTER
+        return c.fault_at(op);
     if (c.long_mode())
         return undefined(c, op);
-    if (!c.protected_mode() || c.cpl != 0 || null_selector(static_cast<std::uint16_t>(c.sysenter_cs)))
+    if (!c.protected_mode() || null_selector(static_cast<std::uint16_t>(c.sysenter_cs)))
         return protection(c, op);
     set_flat_code(c, c.sysenter_cs + 16, kCode32, 3);
     set_flat_stack(c, c.sysenter_cs + 24, 3);
