@@ -110,9 +110,9 @@ class Database:
 
 
 def _has(source: Path | Mapping[str, Any], name: str) -> bool:
-    if name in FILES or not isinstance(source, Path):
-        return name in FILES or name in source
-    return (source / f"{name}.parquet").is_file() and not readable(source / f"{name}.parquet")
+    if isinstance(source, Path):
+        return name in FILES or ((source / f"{name}.parquet").is_file() and not readable(source / f"{name}.parquet"))
+    return name in FILES or name in source
 
 
 def connect() -> duckdb.DuckDBPyConnection:

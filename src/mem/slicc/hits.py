@@ -140,7 +140,7 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
 
     def branches(statement: ast.If) -> bool:
         """The same of an `if`; the probe ends before a condition that it cannot evaluate."""
-        ends = []
+        ends: list[bool] = []
         for condition, body in statement.branches:
             if not probe_evaluates(condition, port):
                 return any(ends)

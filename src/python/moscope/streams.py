@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Stderr(io.FileIO):
-    """Progress and remarks that nobody reads any more are dropped; the command goes on to its results."""
+    """Progress and remarks are dropped once they have no reader; the command goes on to its results."""
 
     def write(self, data: Any) -> int:
         try:
@@ -39,6 +39,7 @@ def prepare() -> None:
                 os.close(null)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115  as long as the process lives
-    if sys.stderr is sys.__stderr__ and not isinstance(getattr(sys.stderr.buffer, "raw", None), _Stderr):
-        raw = _Stderr(sys.stderr.fileno(), "w", closefd=False)
-        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), sys.stderr.encoding, "backslashreplace", line_buffering=True)
+    own = sys.__stderr__
+    if own is not None and sys.stderr is own:  # not of tests, which put a stream of their own there
+        raw = _Stderr(own.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), own.encoding, "backslashreplace", line_buffering=True)

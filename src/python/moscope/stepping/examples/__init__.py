@@ -82,4 +82,6 @@ def read(path: Path) -> Example:
 
 def _is(value: Any, kind: type) -> bool:
     """A number is no truth value, and none of a script file is negative or beyond a seed."""
-    return isinstance(value, kind) and (kind is not int or not isinstance(value, bool) and 0 <= value < 1 << 53)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    return isinstance(value, kind)
