@@ -37,8 +37,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         shared = Shared(out=out, quiet=True, sets=list(sets))
         short = fix in TESTED and TESTED[fix].program == "vfsfix"
         workload = TESTED[fix].workload if fix in TESTED else f"memfix-{fix}"
+        # In the first window of clearing huge pages on 48 cores, the cores load for the first time what their caches are to keep.
         given = options.Options(workload, kernel, str(cores), warmup="200us" if short else None, window="300us" if short else None,
-                                windows=1)
+                                windows=3 if fix == 16 and cores > 4 else 1)
         outcome = main.run(options.make(shared, given), shared)
         assert outcome.exit_code == 0, outcome.failed
         (point,) = outcome.document["points"]
@@ -103,9 +104,9 @@ def test_clearing_huge_pages_evicts_what_the_caches_hold_only_without_fix_16(mea
     # A page has 32 768 lines. All of them pass the cores' caches, or none does.
     assert evicted(without) > 30_000 and evicted(fixed) < 1000, (evicted(without), evicted(fixed))
     # A program's own time goes to the loads of a set that fits into its core's caches: without the fix, each of its lines comes at least
-    # from the L3. On 48 cores its two loads of each cleared page wait for DRAM with either kernel.
-    times = without["user_us_per_op"], fixed["user_us_per_op"]
-    assert times[0] - times[1] > SET_LINES * L3_US and (cores > 4 or times[0] > 4 * times[1]), times
+    # from the L3.
+    times = [point["windows"][-1]["user_us_per_op"] for point in (without, fixed)]
+    assert times[0] - times[1] > SET_LINES * L3_US and times[0] > 4 * times[1], times
     assert without["verified"] and fixed["verified"]
     assert fixed["throughput_per_s"] > without["throughput_per_s"]
 
