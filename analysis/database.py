@@ -85,13 +85,17 @@ class Database:
 
     def file(self, point: str, name: str) -> Path | None:
         """A Parquet file of a point that is not one of the tables (`transactions`), if there is one that can be read."""
-        file = self._folders[point] / f"{name}.parquet" if point in self._folders else None
-        return file if file and file.is_file() and not readable(file) else None
+        file = self._file(point, name)
+        return file if file and not readable(file) else None
 
     def damaged(self, point: str, name: str) -> str:
         """Such a file, and why it cannot be read; empty if there is none or it can."""
+        file = self._file(point, name)
+        return f"{file}: cannot be read ({why})" if file and (why := readable(file)) else ""
+
+    def _file(self, point: str, name: str) -> Path | None:
         file = self._folders[point] / f"{name}.parquet" if point in self._folders else None
-        return f"{file}: cannot be read ({why})" if file and file.is_file() and (why := readable(file)) else ""
+        return file if file and file.is_file() else None
 
     def rows(self, query: str, *parameters: object) -> list[dict[str, Any]]:
         """The rows of a query in SQL, by column."""

@@ -9,16 +9,14 @@ from rich.table import Table
 
 from analysis.comparison import words
 from analysis.tables.base import Row
+from moscope import terminal
 
-WIDTH = 120  # into a file or a pipe
 MOST = 10
 LONG = 60  # of a value of the configuration
 
 
 def show(pairs: list[Row], alone: list[str]) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
+    console = terminal.console()
     for pair in pairs:
         console.print(f"A: {pair['a']}\nB: {pair['b']}", soft_wrap=True)
         console.print(words.headline(pair), soft_wrap=True)

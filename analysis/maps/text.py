@@ -10,16 +10,14 @@ from analysis.chains import chains
 from analysis.maps.advice import advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
+from moscope import terminal
 
-WIDTH = 120
 CHAINS = 5
 PART = 16  # bytes between two spaces
 
 
 def show(p: Point, name: str, kind: str) -> None:
-    console = Console(highlight=False, emoji=False)  # names have colons
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
+    console = terminal.console(markup=True)
     for one in maps_of(p, name, kind):
         row = one.line
         whose = f", {row['object']}" if row["object"] else ""

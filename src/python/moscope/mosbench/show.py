@@ -3,12 +3,11 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from moscope import terminal
 from moscope.cli import Shared
 from moscope.runs.statistics import trend
-from moscope.runs.table import WIDTH
 from moscope.sweeps import display
 from moscope.sweeps.main import Outcome
 from moscope.wording import number as count
@@ -28,9 +27,7 @@ def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
 
 def table(document: dict[str, Any]) -> None:
     """Figures 3 and 12 in one: throughput per core at the most cores relative to one core, and what limits it."""
-    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
+    console = terminal.console()
     most = document["most_cores"]
     found = Table(title=title(most))
     for name in ("application", "curve"):

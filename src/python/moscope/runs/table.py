@@ -3,24 +3,20 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from moscope import terminal
 from moscope.naming.own_code import said
 from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
-# Of output that goes into a file or a pipe.
-WIDTH = 120
 PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "called at "}
 
 
 def show(document: dict[str, Any]) -> None:
     """Points in a table, then what limits each and its hottest lines."""
-    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
+    console = terminal.console()
     operations = {p["operation"] for p in document["points"]}
     unit = operations.pop() if len(operations) == 1 else "operations"
     table = Table(title=f"{document['machine']}: {unit} per second, and where the cores' time goes")

@@ -3,16 +3,13 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from moscope.runs.table import WIDTH
+from moscope import terminal
 
 
 def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)  # names have brackets and colons
-    if not console.is_terminal:
-        console.width = max(console.width, WIDTH)
+    console = terminal.console()
     base = document["base"]
     console.print(f"{document['point']}: {base['per_s']:,.0f} {document['measure']} per second{_error(base['stderr_per_s'], ',.0f')}. "
                   "The same window again, with these lines treated otherwise:", soft_wrap=True)
