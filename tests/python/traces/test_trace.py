@@ -210,6 +210,16 @@ def test_some_steps_keep_their_numbers_and_what_they_were_an_instance_of(moscope
     assert "false sharing" in got
 
 
+def test_a_delay_of_a_message_that_an_access_never_sends_is_named(moscope: Moscope) -> None:
+    """It had no effect, silently."""
+    script = "c0 st A@n0; c6 st A@n0 {}+40ns"
+    plain, delayed = (json.loads(moscope("trace", script.format(d), "--json").stdout)["accesses"][1]
+                      for d in ("ProbeInv#1>L1Cache-0", "ProbeInv>L1Cache-0"))
+    assert delayed["remarks"] == [] and delayed["latency_ns"] == pytest.approx(plain["latency_ns"] + 40)
+    (said,) = plain["remarks"]
+    assert said.startswith("no message for the delay ProbeInv#1>L1Cache-0: the access's messages are ") and "ProbeInv>L1Cache-0" in said
+
+
 def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
     assert "supplied by node 0, the home, 2 link crossings" in moscope("trace", "c6 st A@n0; d0 ld A@n0").stdout
     accesses = json.loads(moscope("trace", "d0 st A@n1; d0 ld A@n1", "--json").stdout)["accesses"]

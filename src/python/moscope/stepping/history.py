@@ -26,7 +26,7 @@ def run(spec: Spec) -> Document:
 
 def history(subject: Subject, spec: Spec) -> Document:
     accesses, answer = _simulated(subject, spec, [])
-    trace = with_remarks(document(subject, accesses, spec.script, answer))
+    trace = with_remarks(document(subject, accesses, spec.script, answer), accesses)
     _check_delays(spec, trace)
     return {
         "schema": SCHEMA,

@@ -49,7 +49,7 @@ def run_script(subject: Subject, steps: list[list[ScriptAccess]], script: str, c
     """Runs the accesses on a fresh machine, everything recorded. `checked` needs a subject with the checking library: the document
     then has `violations`, and `protocol_error` if one ended the run. Scripts with delays need a subject that is prepared for them."""
     accesses = [a for step in steps for a in step]
-    return with_remarks(document(subject, accesses, script, run_phase(subject, accesses, script_phase(steps, checked))))
+    return with_remarks(document(subject, accesses, script, run_phase(subject, accesses, script_phase(steps, checked))), accesses)
 
 
 def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> dict[str, Any]:
@@ -113,10 +113,10 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
     return made
 
 
-def with_remarks(made: Document) -> Document:
+def with_remarks(made: Document, accesses: list[ScriptAccess]) -> Document:
     """The document with what each access was an instance of, such as false sharing."""
-    for access in made["accesses"]:
-        access["remarks"] = remarks(made, access)
+    for access, scripted in zip(made["accesses"], accesses, strict=True):
+        access["remarks"] = remarks(made, access, scripted.delays)
     return made
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an access of a trace was an instance of: false sharing, a replacement in the probe filter; and whose value it found."""
+"""What an access of a trace was an instance of: false sharing, a replacement in the probe filter, a delay of a message that it never
+sends; and whose value it found."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from moscope.traces.script import LINE, WORD_BYTES
+from moscope.traces.script import LINE, WORD_BYTES, MessageDelay
 
 Document = dict[str, Any]
 WRITES = ("st", "rmw", "nt")
@@ -61,9 +63,25 @@ def replaced(document: Document, access: dict[str, Any]) -> list[str]:
     return found
 
 
-def remarks(document: Document, access: dict[str, Any]) -> list[str]:
+def without_message(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay]) -> list[str]:
+    """A sentence for each of the access's delays that no message had, unless the run ended before its messages were sent."""
+    if document.get("violations") or document.get("protocol_error"):
+        return []
+    sent = [(m["type"], d["to"]) for m in document["messages"] if m["access"] == access["id"] and m["network"] for d in m["deliveries"]]
+    said = []
+    for delay in delays:
+        if sent.count((delay.message, delay.to)) > delay.n:
+            continue
+        known = ", ".join(dict.fromkeys(f"{name}>{to}" for name, to in sent)) or "none"
+        said.append(f"no message for the delay {delay.text}: the access's messages are {known}")
+    return said
+
+
+def remarks(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay] = ()) -> list[str]:
+    """`delays`: those that the script gives for this access."""
     found = ["false sharing"] if is_false_sharing(document, access) else []
-    return found + [f"replaced {name} in the probe filter" for name in replaced(document, access)]
+    found += [f"replaced {name} in the probe filter" for name in replaced(document, access)]
+    return found + without_message(document, access, delays)
 
 
 def value_text(document: Document, access: dict[str, Any]) -> str:

@@ -51,6 +51,11 @@ class MessageDelay:
     n: int
     fs: int
 
+    @property
+    def text(self) -> str:
+        """As a script has it, less the time."""
+        return f"{self.message}{f'#{self.n}' if self.n else ''}>{self.to}"
+
 
 @dataclass(frozen=True)
 class ScriptAccess:
