@@ -5,12 +5,13 @@ them."""
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from moscope.errors import UserError
-from moscope.guest import debian, libraries
+from moscope.guest import debian, libraries, packages
 
 GRAPH = """\
 tool
@@ -54,6 +55,25 @@ def test_the_folders_of_ld_so_conf_and_of_what_it_includes(tmp_path: Path) -> No
 
 def test_of_alternatives_the_first_is_taken_and_of_a_virtual_package_the_first_provider() -> None:
     assert debian.graph(GRAPH)["tool"] == ["libone", "first", "provider"]
+
+
+def test_what_a_package_depends_on_is_asked_once_and_again_if_the_answer_was_cut_off(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_ins: Callable[[dict[str, str]], None]) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    stand_ins({"apt-cache": f"#!/bin/sh\necho >>{tmp_path}/calls\ncat <<'EOF'\n{GRAPH}EOF\n"})
+    wanted = ["tool", "libone", "first", "provider", "libc6"]
+
+    def asked(times: int) -> None:
+        assert debian.closure(["tool"], print) == wanted
+        assert len((tmp_path / "calls").read_text().splitlines()) == times
+
+    asked(1)
+    asked(1)
+    (kept,) = (packages.cache() / "chosen").iterdir()
+    kept.write_text(kept.read_text()[:9])
+    asked(2)
+    asked(2)
+    assert list((packages.cache() / "chosen").iterdir()) == [kept]
 
 
 def test_a_name_that_is_no_packages_is_refused() -> None:

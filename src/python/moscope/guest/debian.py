@@ -4,6 +4,7 @@ scripts run. What the guest's busybox does is left out: the shell, basic command
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -41,11 +42,15 @@ def closure(names: Iterable[str], say: Say) -> list[str]:
             raise UserError(f"--with: {name}: expected the name of a Debian package")
     kept = packages.cache() / "chosen" / f"closure-{hashlib.sha256(' '.join(asked).encode()).hexdigest()[:16]}.json"
     with packages.locked("closure"):
-        if not kept.is_file():
+        try:
+            return list(json.loads(kept.read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError):
             found = _depends(asked, say)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(found), encoding="utf-8")
-    return list(json.loads(kept.read_text(encoding="utf-8")))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        partial = kept.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(found), encoding="utf-8")
+        partial.replace(kept)
+    return found
 
 
 def _depends(asked: list[str], say: Say) -> list[str]:
