@@ -41,3 +41,8 @@ def test_the_cloud_kernel_is_a_bzimage_with_its_release(distro: kernel.Kernel) -
 def test_a_script_that_is_not_there_is_a_user_error(distro: kernel.Kernel, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
         initramfs.build(distro, print, tmp_path / "none")
+
+
+def test_a_package_with_a_busybox_of_its_own_leaves_that_of_init_in_its_place(distro: kernel.Kernel, tmp_path: Path) -> None:
+    (tmp_path / "busybox").write_text("another")
+    assert initramfs.build(distro, print, extra={"/bin/busybox": tmp_path / "busybox"}) == initramfs.build(distro, print)

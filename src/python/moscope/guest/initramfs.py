@@ -42,8 +42,10 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
     archive.character_device("dev/console", 5, 1)
     archive.character_device("dev/null", 1, 3, 0o666)
     archive.file("init", Path(__file__).with_name("init.sh").read_bytes(), 0o755)
+    program = busybox(say)
+    archive.file("bin/busybox", program.read_bytes(), 0o755)  # of which init.sh is a script, whatever busybox a package brings
     _add_root(archive, {name: path for name, path in (extra or {}).items() if name.startswith("/")})
-    _add_busybox(archive, busybox(say))
+    _add_applets(archive, program)
     _add_modules(archive, kernel)
     files = {name: path for name, path in (extra or {}).items() if not name.startswith("/")}
     files |= {SCRIPT.removeprefix("moscope/"): script} if script else {}
@@ -93,8 +95,7 @@ def _is_static(path: Path) -> bool:
     return b"ld-linux" not in path.read_bytes()[:4096] and b"ld-musl" not in path.read_bytes()[:4096]
 
 
-def _add_busybox(archive: Archive, program: Path) -> None:
-    archive.file("bin/busybox", program.read_bytes(), 0o755)
+def _add_applets(archive: Archive, program: Path) -> None:
     listed = subprocess.run([program, "--list-full"], capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         raise UserError(f"{program}: does not list its applets: expected a busybox for this processor")
