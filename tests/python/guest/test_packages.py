@@ -4,6 +4,7 @@ stands in for apt; the real one is asked in the boot tests."""
 
 import os
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ for last; do :; done
 echo "$@" >>"$CALLS"
 [ -z "$OFFLINE" ] || { echo "E: Could not resolve the archive" >&2; exit 100; }
 [ $last = update ] || cp "$DEB" .
+[ $last != update ] || { mkdir "$CALLS.now" || echo overlap >>"$CALLS"; sleep 0.3; rmdir "$CALLS.now"; }
 """
 
 
@@ -74,6 +76,20 @@ def test_without_a_network_the_user_reads_what_else_would_do(apt: Path, monkeypa
 def test_an_unknown_package_is_named(apt: Path) -> None:
     with pytest.raises(UserError, match="other: the package cannot be fetched"):
         packages.fetch("other", lambda text: None, "nothing")
+
+
+def test_package_lists_are_not_fetched_by_two_at_the_same_time(apt: Path) -> None:
+    def unknown(name: str) -> None:
+        with pytest.raises(UserError):
+            packages.fetch(name, lambda text: None, "nothing")
+
+    both = [threading.Thread(target=unknown, args=(name,)) for name in ("one", "other")]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    calls = apt.read_text().splitlines()
+    assert len([line for line in calls if line.endswith("update")]) == 2 and "overlap" not in calls
 
 
 def test_without_apt_a_file_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

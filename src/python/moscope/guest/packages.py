@@ -162,7 +162,8 @@ def _own_lists() -> list[str] | str:
         (base / folder).mkdir(parents=True, exist_ok=True)
     options = [*_system_lists(), "-o", f"Dir::State::Lists={base / 'lists'}", "-o", f"Dir::Cache={base}",
                "-o", "Debug::NoLocking=1", "-o", "APT::Update::Error-Mode=any"]
-    got = _apt(["apt-get", *options, "-q", "update"])
+    with locked("apt-lists"):  # apt's own locks are off, and two updates would take each other's files
+        got = _apt(["apt-get", *options, "-q", "update"])
     # Lists of some other archive that the user has added may well fail; what counts is what is known afterwards.
     return options if any(p.name.endswith(("_Packages", "_Packages.lz4")) for p in (base / "lists").iterdir()) \
         else _last_line(got)
