@@ -92,6 +92,12 @@ def test_package_lists_are_not_fetched_by_two_at_the_same_time(apt: Path) -> Non
     assert len([line for line in calls if line.endswith("update")]) == 2 and "overlap" not in calls
 
 
+def test_without_apt_no_dependencies_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="^pigz: this system has no apt-cache"):
+        packages.depends(["pigz"], lambda text: None)
+
+
 def test_without_apt_a_file_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -88,6 +88,9 @@ def _chosen(name: str) -> Path:
 
 def depends(names: list[str], say: Say) -> str:
     """What `apt-cache depends --recurse` says of packages."""
+    if shutil.which("apt-cache") is None:
+        raise UserError(f"{', '.join(names)}: this system has no apt-cache to find dependencies with: expected a system with apt, or no "
+                        "Debian packages")
     refusal = ""
     for options in _package_lists(say):
         if isinstance(options, str):
