@@ -33,6 +33,7 @@ def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) ->
     assert refusal(tmp_path, kernel=kernel, memory_per_node="1GB").startswith("--memory-per-node: ")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path / "no").startswith(f"--disk: {tmp_path / 'no'}: No such file")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith("is a folder: expected a file")
+    assert refusal(tmp_path, kernel=kernel, initrd=Path("/dev/zero")) == "--initrd: /dev/zero is a device: expected a file"
     assert refusal(tmp_path, kernel=kernel, script=image, initrd=image).startswith("--script: ")
     assert refusal(tmp_path, kernel=kernel, packages=("ethtool",), initrd=image).startswith("--with: ")
     assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")

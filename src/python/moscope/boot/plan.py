@@ -109,10 +109,12 @@ def _check_readable(name: str, path: Path) -> None:
     if path.is_dir():
         raise UserError(f"{name}: {path} is a folder: expected a file")
     try:
-        with path.open("rb"):
-            pass
+        with path.open("rb") as opened:
+            endless = path.is_char_device() and not opened.isatty()
     except OSError as error:
         raise UserError(f"{name}: {path}: {error.strerror}: expected a file that can be read") from error
+    if endless:  # such as /dev/zero; what is typed at a terminal ends
+        raise UserError(f"{name}: {path} is a device: expected a file")
 
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
