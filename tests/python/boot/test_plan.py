@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moscope import cli
+from moscope import cli, jsonio
 from moscope.boot import engine, plan
 from moscope.cli import Shared
 from moscope.config import load_machine
@@ -46,6 +46,16 @@ def test_results_are_not_put_among_other_files(tmp_path: Path, image: Path) -> N
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").touch()
     assert "holds files that are no results" in refusal(tmp_path, kernel=str(image))
+
+
+def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / jsonio.MARK).touch()
+    (out / "machine.ckpt").touch()
+    assert refusal(tmp_path, resume=out / "machine.ckpt").startswith(f"--from: {out / 'machine.ckpt'}: lies in the folder {out}, which ")
+    assert refusal(tmp_path, kernel=str(image), pcap=out / "frames.pcap").startswith(f"--pcap: {out / 'frames.pcap'}: lies in the folder")
+    assert not (out / "frames.pcap").exists()
 
 
 def test_ready_stands_for_the_line_that_init_prints(tmp_path: Path, image: Path) -> None:

@@ -79,10 +79,12 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
                        ("--from", options.resume)):
         if path is not None:
             _check_readable(name, path)
+            _check_stays(name, path, out)
     if options.checkpoint_at == "":
         raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
     if options.pcap:
+        _check_stays("--pcap", options.pcap, out)
         plan.config["pcap"] = _pcap(options.pcap, plan.config)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
@@ -115,6 +117,13 @@ def _check_readable(name: str, path: Path) -> None:
         raise UserError(f"{name}: {path}: {error.strerror}: expected a file that can be read") from error
     if endless:  # such as /dev/zero; what is typed at a terminal ends
         raise UserError(f"{name}: {path} is a device: expected a file")
+
+
+def _check_stays(name: str, path: Path, out: Path) -> None:
+    """A run removes all that the folder of its results held before."""
+    if path.resolve().is_relative_to(out.resolve()):
+        raise UserError(f"{name}: {path}: lies in the folder {out}, which the results of this run will replace: expected a file "
+                        "elsewhere, or another folder (--out)")
 
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
