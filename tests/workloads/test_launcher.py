@@ -19,6 +19,8 @@ import socket, sys
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", int(sys.argv[1]))); s.listen()
 while True: s.accept()[0].close()
 """
+# Ends after the launcher has seen that it is ready.
+SHORT_SERVICE = SERVICE.replace("while True: ", "")
 # The arguments are the reports, how many of them are asked for until the launcher is stopped, and the launcher's command. The control
 # host answers with the first report, then with the next one, and with the last one from then on.
 CONTROL = """
@@ -62,12 +64,12 @@ def launched(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
     alone = ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this user may not make a network namespace")
-    (tmp_path / "service.py").write_text(SERVICE)
     (tmp_path / "control.py").write_text(CONTROL)
 
-    def run(reports: list[str], interrupt_at: int = -1) -> Ended:
-        launcher = [str(build.program("launcher")), "--name", "mine", "--cores", "1", "--port", PORT, "--processes", "one", "--each",
-                    f"exec {sys.executable} {tmp_path}/service.py %p", "--load", "some clients=1"]
+    def run(reports: list[str], interrupt_at: int = -1, service: str = SERVICE, prepare: str = "true") -> Ended:
+        (tmp_path / "service.py").write_text(service)
+        launcher = [str(build.program("launcher")), "--name", "mine", "--cores", "1", "--port", PORT, "--processes", "one",
+                    "--prepare", prepare, "--each", f"exec {sys.executable} {tmp_path}/service.py %p", "--load", "some clients=1"]
         got = subprocess.run([*alone, sys.executable, str(tmp_path / "control.py"), "|".join(reports), str(interrupt_at), *launcher],
                              capture_output=True, text=True, timeout=300, check=False)
         return Ended(got.returncode, Results.of(got.stdout, "mine"), got.stderr)
@@ -99,3 +101,9 @@ def test_right_answers_make_right_results(launched: Callable[..., Ended]) -> Non
 def test_a_control_host_that_refuses_ends_the_run_with_its_words(launched: Callable[..., Ended]) -> None:
     got = launched(["no driver is called some"])
     assert got.status == 1 and not got.results.right and got.errors == "mine: no driver is called some\n"
+
+
+def test_a_process_that_ended_while_others_answered_makes_the_results_wrong(launched: Callable[..., Ended]) -> None:
+    got = launched(["ok answers=200 wrong=0", "ok answers=900 wrong=0"], interrupt_at=1, service=SHORT_SERVICE)
+    assert got.status == 1 and got.results.finished and not got.results.right
+    assert got.errors.startswith("mine: a process of the service ended before it was stopped")
