@@ -107,3 +107,8 @@ def test_a_process_that_ended_while_others_answered_makes_the_results_wrong(laun
     got = launched(["ok answers=200 wrong=0", "ok answers=900 wrong=0"], interrupt_at=1, service=SHORT_SERVICE)
     assert got.status == 1 and got.results.finished and not got.results.right
     assert got.errors.startswith("mine: a process of the service ended before it was stopped")
+
+
+def test_a_command_that_is_too_long_is_refused_and_not_cut_off(launched: Callable[..., Ended]) -> None:
+    got = launched(["ok answers=200 wrong=0", "ok answers=900 wrong=0"], interrupt_at=1, prepare=" " * 1100 + "false")
+    assert got.status == 1 and not got.results.right and "is too long" in got.errors

@@ -41,6 +41,8 @@ static void fill(char *to, const char *from, unsigned core, unsigned cores, unsi
         }
     }
     *to = 0;
+    if (*from)
+        give_up("a command of its description is too long: about 1000 characters would be right");
 }
 
 static void start(const char *command, unsigned core, int pinned) {
