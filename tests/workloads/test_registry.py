@@ -3,6 +3,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,12 @@ def test_the_command_names_the_program_where_the_initial_file_system_puts_it() -
     w = workloads.find("counter-sloppy")
     assert w.command(6, "--operations", "5").startswith("/run/moscope/workloads/counter --simulated sloppy --cores 6")
     assert list(workloads.programs({"counter"})) == ["workloads/counter"]
+
+
+def test_a_folder_may_have_a_name_that_the_guests_shell_would_split(folder: Path) -> None:
+    (folder / "workload.py").write_text(REGISTRATION.replace("NAMES", "'looping',"))
+    w = workloads.find(str(folder.rename(folder.with_name("mine (2)"))))
+    assert shlex.split(w.command(2)) == ["/run/moscope/workloads/mine (2)", "--simulated", "--cores", "2"]
 
 
 def test_windows_of_mail_get_shorter_with_more_cores() -> None:

@@ -5,6 +5,7 @@ in use."""
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
     program = plan.programs[f"workloads/{point.family}"]
-    command = [str(program), *point.command.split()[1:]]
+    command = [str(program), *shlex.split(point.command)[1:]]
     path = job.write_job(folder, config.elaborate(machine, interface), interface, program=command, cwd=str(folder),
                          cores=point.cores, warmup_fs=point.warmup, window_fs=point.window)
     ran = binary.run(gem5, "run_program.py", [str(path)], folder)

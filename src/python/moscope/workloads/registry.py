@@ -11,6 +11,7 @@ on the program, not on the text of the file: each point records the values.
 """
 
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -78,8 +79,8 @@ class Workload:
 
     def command(self, cores: int, *more: str) -> str:
         """The line to type at the guest's shell; `more` are options of the program (docs/workloads.md)."""
-        name = [f"--name {self.family}"] if self.launcher else []  # as which it prints its results
-        return " ".join([self.program, "--simulated", *name, self.arguments(cores), *more])
+        name = [f"--name {shlex.quote(self.family)}"] if self.launcher else []  # as which it prints its results
+        return " ".join([shlex.quote(self.program), "--simulated", *name, self.arguments(cores), *more])
 
 
 _REGISTERED: dict[str, Workload] = {}
