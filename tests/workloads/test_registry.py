@@ -4,6 +4,8 @@
 import json
 import re
 import shlex
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,15 @@ def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Pat
     assert build.program("one") == first and first.stat().st_mtime_ns == time
     (tmp_path / "workloads/common/c.h").write_text("// changed")
     assert build.program("one") != first
+
+
+def test_a_compiler_that_fortifies_by_itself_builds_the_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                 stand_ins: Callable[[dict[str, str]], None]) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    expected = build.program("memfix")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    stand_ins({"gcc": f'#!/bin/sh\nexec {shutil.which("gcc")} -D_FORTIFY_SOURCE=2 "$@"\n'})
+    assert build.program("memfix").read_bytes() == expected.read_bytes()
 
 
 def test_a_program_that_does_not_compile_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
