@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Load orders, on modules that the test puts together."""
 
+import gzip
 import lzma
 import struct
 from pathlib import Path
@@ -56,6 +57,14 @@ def test_compressed_modules_are_unpacked(tmp_path: Path) -> None:
     (tmp_path / "kernel" / "packed.ko.xz").write_bytes(lzma.compress(module("")))
     assert Modules(tmp_path).order("packed") == ["packed"]
     assert Modules(tmp_path).data("packed") == module("") and not modules.knows("packed")
+
+
+@pytest.mark.parametrize(("ending", "packed"), [("xz", lzma.compress(module(""))), ("gz", gzip.compress(module("")))])
+def test_a_compressed_module_that_was_cut_off_is_named(tmp_path: Path, ending: str, packed: bytes) -> None:
+    tree(tmp_path, {})
+    (tmp_path / "kernel" / f"packed.ko.{ending}").write_bytes(packed[:-9])
+    with pytest.raises(UserError, match=rf"packed.ko.{ending}: does not unpack \(Compressed (file|data) ended"):
+        Modules(tmp_path).order("packed")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF\x02\x01", module("")[:100], b"#!/bin/sh\n" * 100])

@@ -10,6 +10,7 @@ import lzma
 import shutil
 import struct
 import subprocess
+import zlib
 from pathlib import Path
 
 from moscope.errors import UserError
@@ -61,16 +62,23 @@ class Modules:
     def data(self, name: str) -> bytes:
         """The module's object file, unpacked."""
         path = self._files[canonical(name)]
-        raw = path.read_bytes()
-        if path.suffix == ".xz":
-            return lzma.decompress(raw)
-        if path.suffix == ".gz":
-            return gzip.decompress(raw)
-        if path.suffix == ".zst":
-            if shutil.which("zstd") is None:
-                raise UserError(f"{path}: is compressed with zstd, which this system lacks: expected the package zstd")
-            return subprocess.run(["zstd", "-dcq"], input=raw, capture_output=True, check=True).stdout
-        return raw
+        try:
+            return _unpacked(path)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, subprocess.CalledProcessError) as error:
+            raise UserError(f"{path}: does not unpack ({error}): expected the modules as they come with a kernel") from error
+
+
+def _unpacked(path: Path) -> bytes:
+    raw = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(raw)
+    if path.suffix == ".gz":
+        return gzip.decompress(raw)
+    if path.suffix == ".zst":
+        if shutil.which("zstd") is None:
+            raise UserError(f"{path}: is compressed with zstd, which this system lacks: expected the package zstd")
+        return subprocess.run(["zstd", "-dcq"], input=raw, capture_output=True, check=True).stdout
+    return raw
 
 
 def depends(module: bytes, name: str) -> list[str]:
