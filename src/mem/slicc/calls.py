@@ -172,7 +172,8 @@ class CallResolver:
             return self.named("bool")
         result, portable = conversions.binary(expr.op, left, right)
         if result is None:
-            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to {left} and {right}: expected {conversions.operands(expr.op)}")
+            wanted = conversions.operands(expr.op, left, right)
+            self.diagnostics.error(expr.loc, f"operator {expr.op}: applied to {left} and {right}: expected {wanted}")
             return self.unknown if expr.op not in conversions.COMPARISONS else self.named("bool")
         if not portable:
             self.not_portable(expr.loc, f"operator {expr.op}: applied to {left} and {right}")

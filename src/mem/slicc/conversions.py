@@ -47,7 +47,7 @@ def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[str | None, bool]:
         return ("bool", True) if pair == ("bool", "bool") else (None, True)
     if op in COMPARISONS:
         if left is right:
-            return ("bool", True) if left.kind != "struct" or op in ("==", "!=") else (None, True)
+            return ("bool", True) if left.kind != "struct" or (op in ("==", "!=") and _is_equality_defined(left)) else (None, True)
         if pair in (("Addr", "int"), ("int", "Addr")):
             return "bool", True
         return ("bool", False) if numbers or _related(left, right) else (None, True)
@@ -59,10 +59,17 @@ def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[str | None, bool]:
     return None, True
 
 
-def operands(op: str) -> str:
+def _is_equality_defined(type_: ast.Type) -> bool:
+    """Handles are compared as pointers, and types of the engine have an operator; C++ has none for a protocol's own structures."""
+    return type_.is_handle or type_.is_external
+
+
+def operands(op: str, left: ast.Type, right: ast.Type) -> str:
     """The operands that an operator takes, in words."""
     if op in ("&&", "||"):
         return "bool and bool"
+    if op in COMPARISONS and left is right:
+        return "their fields"
     return "two values of one type" if op in COMPARISONS else "numbers"
 
 
