@@ -118,6 +118,13 @@ def test_a_users_protocol_without_a_compiler_says_what_to_install(python: Run) -
     assert "g++" in got.stderr and "expected" in got.stderr
 
 
+def test_an_installation_verifies_a_protocol(python: Run, site: Path) -> None:
+    before = listing(site)
+    got = python("-m", "moscope", "protocol", "verify", "MSI", "--no-evict", "--json")
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout)["complete"] and listing(site) == before
+
+
 def test_an_installation_has_no_commands_that_need_the_checkout(python: Run) -> None:
     got = python("-m", "moscope", "test")
     assert got.returncode == 2 and 'no command called "test"' in got.stderr

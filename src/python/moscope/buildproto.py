@@ -260,12 +260,12 @@ def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def ensure_compiler(report: Report) -> None:
+def ensure_compiler(report: Report, lacking: Callable[[], list[str]] = toolchain.missing_for_protocols) -> None:
     """A checkout has built the engine with it; an installation may be the first to need it."""
     from moscope import bootstrap
 
     if paths.installed():
-        bootstrap.install_packages(bootstrap.Relay(report), toolchain.missing_for_protocols)
+        bootstrap.install_packages(bootstrap.Relay(report), lacking)
 
 
 def check_inside(name: str, report: Report) -> Path:

@@ -46,6 +46,7 @@ HEADERS = {
     "zstd.h": "libzstd-dev",
 }
 PROTOCOL_HEADERS = ("boost/context/fiber.hpp",)  # of these, what generated protocols include
+MODEL_HEADERS = ("nlohmann/json.hpp",)
 # The version whose layout the C++ sources have: Debian 12's.
 CLANG_FORMAT = 14
 LIBRARIES = ["boost_context", "Zydis", "zstd"]
@@ -90,6 +91,11 @@ def missing_packages() -> list[str]:
 def missing_for_protocols() -> list[str]:
     """Those that it lacks for building protocols alone, for an engine that is built already."""
     return _missing_for({header: HEADERS[header] for header in PROTOCOL_HEADERS})
+
+
+def missing_for_models() -> list[str]:
+    """The same for the models of `protocol verify`."""
+    return _missing_for({header: HEADERS[header] for header in MODEL_HEADERS})
 
 
 def _missing_for(headers: dict[str, str]) -> list[str]:

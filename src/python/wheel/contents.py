@@ -18,6 +18,7 @@ TARGETS = ("engine", "module", "protocols", "checks")
 READ: dict[str, set[str]] = {
     "analysis": set(), "configs": set(), "kernels": set(), "workloads": set(), "src/mem/slicc": set(), "src/mem/ruby/protocol": set(),
     "src/base": {".hh"}, "src/sim": {".hh"}, "src/mem": {".hh"}, "src/schema": {".hh"},
+    "src/verify": {".hh"},
 }
 FILES = ("requirements-sweep.txt",)
 BUILT = "build/opt"

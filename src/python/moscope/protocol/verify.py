@@ -137,7 +137,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
         key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(FLAGS).encode()).hexdigest()[:16]
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
         if not program.exists():
-            buildproto.ensure_compiler(report)
+            buildproto.ensure_compiler(report, toolchain.missing_for_models)
             report(f"compile the model of {slicc.stem} (once)")
             unfinished = folder / "program"
             try:
