@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from moscope import workloads
+from moscope import paths, workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel, kernel_build, packages, rootimage
+from moscope.protocol import check
 from moscope.runs.options import Options
 from moscope.sweeps import axes, jobs, main, of_run
 from moscope.sweeps.jobs import run
@@ -36,6 +37,15 @@ def test_a_check_point_says_what_was_reached_and_violated() -> None:
     assert (figures["ok"], figures["violations"]) == (True, 0) and int(figures["reached"] or 0) > 20
 
 
+def test_a_check_point_tests_with_the_caches_that_the_command_takes() -> None:
+    """The command that repeats a point takes mixed caches for protocols from elsewhere."""
+    job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2001, "caches": "mixed"}
+    document = job.run(params, Path(), nothing)
+    assert (document["ok"], document["caches"], document["ops"]) == (True, "mixed", 2001)
+    handover = str(paths.root() / "tests/protocol/protocols/Handover.slicc")
+    assert {s.caches for s in check.subjects(handover, "small", [], 1000)} == {"tiny", "machine"}
+
+
 def test_a_points_row_says_how_its_throughput_changed() -> None:
     document = {"cycles": {"busy": 1.0}, "windows": [{}] * 8, "top_names": [], "ops": 8}
     changed = {**document, "trend": {"windows": 3, "before": 9.0, "after": 1.0}}
@@ -46,6 +56,9 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
 @pytest.mark.parametrize("name, params, error", [
     ("latency", {"bandwidth": "yes"}, "bandwidth: yes: expected true or false"),
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
+    ("protocol check", {"protocol": "MSI", "with": "flsh"}, '--with: no kind of access called "flsh"'),
+    ("protocol check", {"protocol": "MSI", "caches": "large"}, "--caches: 'large': expected tiny, machine or mixed"),
+    ("protocol check", {"protocol": "MSI", "in_flight": 17}, "in_flight: 17: expected 1 to 16"),
     ("protocol check", {"protocol": "MSJ"}, 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),
     ("run", {"workload": "counter", "cores": 4, "windows": "2"}, "windows: 2: expected a whole number"),
     ("run", {"program": "/usr/bin/true", "cores": 4, "env": "A='x"}, "env: A='x: no closing quotation: expected words separated"),

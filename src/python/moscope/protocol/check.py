@@ -6,7 +6,7 @@ message delays and the data in the messages, and checks every value that is read
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from moscope.errors import ProtocolError, UserError, unknown_name
 
 SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
+MOST_IN_FLIGHT = 16
+ADDED = ("flush", "dma")  # what `--with` may name
 JITTER = "40ns"
 # A request older than this is stuck. Far above what contention of all cores for one line takes.
 WATCHDOG_FS = 2_000_000_000_000
@@ -158,6 +160,34 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
     except config.ConfigError as error:
         raise config.blamed(error, machine, sets or []) from None
     return Subject(made, elaborated, abilities_of(interface, elaborated, made.own), caches)
+
+
+def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: int | None = None, caches: str | None = None,
+             homes: int | None = None, include: Sequence[str] = (), without: Sequence[str] = (),
+             report: Callable[[str], None] = lambda text: None) -> list[Subject]:
+    """The parts of a random test: one for each size of caches, which share the accesses as `shares` says. By default, the caches are tiny,
+    and mixed for protocols from elsewhere."""
+    if other := [name for name in include if name not in ADDED]:
+        raise unknown_name("--with", "kind of access", other[0], ADDED)
+    own = buildproto.find_protocol(protocol) in buildproto.known_protocols().values()
+    caches = caches or ("tiny" if own else "mixed")
+    if caches not in (*POOLS, "mixed"):
+        raise UserError(f"--caches: {caches!r}: expected tiny, machine or mixed")
+    found: list[Subject] = []
+    for size in (["tiny", "machine"] if ops > 1 else ["tiny"]) if caches == "mixed" else [caches]:
+        subject = prepare(protocol, machine, sets, cores=cores, caches=size, homes=homes, report=report if not found else lambda text: None)
+        found.append(subject.leave_out([*(k for k in subject.default_left_out() if k not in include), *without]))
+    return found
+
+
+def shares(parts: list[Subject], ops: int) -> list[int]:
+    """The accesses of each part."""
+    return [ops - ops // 2, ops // 2] if len(parts) == 2 else [ops]
+
+
+def check_in_flight(option: str, number: int) -> None:
+    if not 1 <= number <= MOST_IN_FLIGHT:
+        raise UserError(f"{option}: {number}: expected 1 to {MOST_IN_FLIGHT}")
 
 
 def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,

@@ -13,7 +13,7 @@ import typer
 
 from moscope import buildproto, errors
 from moscope.cli import Shared, command
-from moscope.errors import UserError, unknown_name
+from moscope.errors import UserError
 from moscope.wording import number
 
 if TYPE_CHECKING:
@@ -61,27 +61,18 @@ def check(shared: Shared,
         raise UserError(f"--ops: {ops}: expected 1 or more")
     if strict:
         buildproto.check_strictly(buildproto.find_protocol(protocol))
-    own = buildproto.find_protocol(protocol) in buildproto.known_protocols().values()
-    caches = caches or ("tiny" if own or engine == "gem5" else "mixed")
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
             raise UserError("--engine gem5: --in-flight, --without and --with: expected none of them, as gem5's random tester lacks these")
-        return _on_gem5(shared, protocol, cores, ops, caches, homes, gem5)
+        return _on_gem5(shared, protocol, cores, ops, caches or "tiny", homes, gem5)
     if shrink < 0:
         raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
-    if in_flight is not None and not 1 <= in_flight <= 16:
-        raise UserError(f"--in-flight: {in_flight}: expected 1 to 16")
-    wanted = [w for w in include.split(",") if w]
-    if other := [name for name in wanted if name not in ("flush", "dma")]:
-        raise unknown_name("--with", "kind of access", other[0], ["flush", "dma"])
+    if in_flight is not None:
+        protocol_check.check_in_flight("--in-flight", in_flight)
     trace_files.check_target(counterexample)
-    sizes = ["tiny", "machine"] if caches == "mixed" and ops > 1 else ["tiny" if caches == "mixed" else caches]
-    subjects: list[Subject] = []
-    for size in sizes:
-        subject = protocol_check.prepare(protocol, shared.machine, shared.sets, cores=cores, caches=size, homes=homes,
-                                         report=shared.say if not subjects else lambda text: None)
-        left = [k for k in subject.default_left_out() if k not in wanted] + [w for w in without.split(",") if w]
-        subjects.append(subject.leave_out(left))
+    subjects = protocol_check.subjects(protocol, shared.machine, shared.sets, ops, cores=cores, caches=caches, homes=homes,
+                                       include=[w for w in include.split(",") if w], without=[w for w in without.split(",") if w],
+                                       report=shared.say)
     subject = subjects[0]
     if left_out := subject.abilities.left_out():
         shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
@@ -104,9 +95,10 @@ def check(shared: Shared,
 def _tested(shared: Shared, subjects: "list[Subject]", protocol: str, ops: int, shrink: int, counterexample: Path | None,
             chosen: dict[str, Any]) -> "tuple[list[dict[str, Any]], Counterexample | None]":
     """A run for each size of caches, which share the accesses, up to the first that fails or is interrupted."""
+    from moscope.protocol import check as protocol_check
+
     documents, found = list[dict[str, Any]](), None
-    shares = [ops - ops // 2, ops // 2] if len(subjects) == 2 else [ops]
-    for subject, share in zip(subjects, shares, strict=True):
+    for subject, share in zip(subjects, protocol_check.shares(subjects, ops), strict=True):
         document = _test(shared, subject, protocol, share, shrink, counterexample, chosen)
         if not document["ok"] and not document.get("stopped"):
             found = _repeat(shared, subject, protocol, share, shrink, counterexample, chosen)

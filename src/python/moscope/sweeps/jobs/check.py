@@ -20,21 +20,26 @@ class Check(Job):
 
     def plan(self, params: Params, say: Say) -> Planned:
         chosen = shared(self, params)
-        subject = subject_of(self, params, say)
-        ops = count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS
+        subjects, ops = subjects_of(self, params, say), ops_of(params)
+        in_flight_of(params)
+        subject = subjects[0]
         asked = {key: value for key, value in params.items() if key in self.options}
-        identity = {"job": self.name, "engine": engine_digest(), "machine": subject.machine, "protocol":
-                    file_digest(subject.protocol.checking()), "options": asked, "seed": chosen.seed}
+        identity = {"job": self.name, "engine": engine_digest(), "protocol": file_digest(subject.protocol.checking()),
+                    "machine": subject.machine if len(subjects) == 1 else [s.machine for s in subjects], "options": asked,
+                    "seed": chosen.seed}
         return Planned(identity, f"check {subject.protocol.name} with {subject.machine['cores']} cores",
                        [[e.a, e.b] for e in machine_of(chosen).edges()], work=ops, memory_mb=1000)
 
     def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
-        subject, seed = subject_of(self, params, lambda _: None), shared(self, params).seed
-        in_flight = count(params, "in_flight", None)
-        request = {} if in_flight is None else {"in_flight": in_flight}
-        answer = check.random_test(subject, count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS, seed,
-                                   progress=lambda _: report(""), **request)
-        return check.document(subject, answer, seed)
+        subjects, seed = subjects_of(self, params, lambda _: None), shared(self, params).seed
+        request = {} if (in_flight := in_flight_of(params)) is None else {"in_flight": in_flight}
+        documents: list[dict[str, Any]] = []
+        for subject, ops in zip(subjects, check.shares(subjects, ops_of(params)), strict=True):
+            answer = check.random_test(subject, ops, seed, progress=lambda _: report(""), **request)
+            documents.append(check.document(subject, answer, seed))
+            if not documents[-1]["ok"]:
+                break
+        return check.together(documents)
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         plain = ("ok", "ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second")
@@ -49,12 +54,22 @@ class Check(Job):
         return [text(value)] if name == "protocol" else super().words_of(name, value)
 
 
-def subject_of(job: Job, params: Params, say: Say) -> check.Subject:
+def subjects_of(job: Job, params: Params, say: Say) -> list[check.Subject]:
     chosen = shared(job, params)
-    subject = check.prepare(text(params["protocol"]), chosen.machine, chosen.sets, cores=count(params, "cores", None),
-                            caches=text(params.get("caches", "tiny")), homes=count(params, "homes", None), report=say)
-    wanted, left = (words(params, name) for name in ("with", "without"))
-    return subject.leave_out([k for k in subject.default_left_out() if k not in wanted] + left)
+    return check.subjects(text(params["protocol"]), chosen.machine, chosen.sets, ops_of(params), cores=count(params, "cores", None),
+                          caches=text(params["caches"]) if "caches" in params else None, homes=count(params, "homes", None),
+                          include=words(params, "with"), without=words(params, "without"), report=say)
+
+
+def ops_of(params: Params) -> int:
+    return count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS
+
+
+def in_flight_of(params: Params) -> int | None:
+    found = count(params, "in_flight", None)
+    if found is not None:
+        check.check_in_flight("in_flight", found)
+    return found
 
 
 def words(params: Params, name: str) -> list[str]:
