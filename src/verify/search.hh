@@ -41,8 +41,12 @@ template <class Machine> class Search {
         auto start = std::make_unique<State>();
         initial(*start);
         nlohmann::json answer;
-        if (const std::string why = asymmetry<Machine>(*start, 1, kTried); !why.empty())
-            return {{"asymmetric", why}};
+        try {
+            if (const std::string why = asymmetry<Machine>(*start, 1, kTried); !why.empty())
+                return {{"asymmetric", why}};
+        } catch (const TooLarge &v) {
+            return {{"too_large", v.what()}};
+        }
         bool fresh;
         const std::uint32_t first = visited_.insert(hash_of(start.get(), used_bytes(*start)), Visited::kNone, fresh);
         now_.blocks.resize(1);
@@ -52,6 +56,8 @@ template <class Machine> class Search {
             open = now_.size();
             depth_ += !stop_;
         }
+        if (!too_large_.empty())
+            return {{"too_large", too_large_}};
         for (Worker &w : workers_)
             steps_.add(std::move(w.steps));
         complete_ = !stop_;
@@ -131,6 +137,10 @@ template <class Machine> class Search {
                 violation_ = v.what(), at_ = w.at, in_state_ = w.in_state;
                 stale_load_ = dynamic_cast<const StaleLoad *>(&v) != nullptr;
             }
+            stop_ = true;
+        } catch (const TooLarge &v) {
+            const std::lock_guard guard(lock_);
+            too_large_ = v.what();
             stop_ = true;
         }
         const std::lock_guard guard(lock_);
@@ -288,7 +298,7 @@ template <class Machine> class Search {
     std::atomic<std::size_t> next_block_ = 0, open_bytes_ = 0;
     std::atomic<bool> stop_ = false;
     std::mutex lock_; ///< of the violation and of what was reached
-    std::string violation_;
+    std::string violation_, too_large_;
     Record reached_;
     std::uint32_t at_ = 0;  ///< the state of the violation
     bool in_state_ = false; ///< it is of this state, not of a step that leaves it

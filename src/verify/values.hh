@@ -32,6 +32,30 @@ struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// What a state cannot hold. It says nothing of the protocol.
+struct TooLarge : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A handle whose fields are used.
+template <class T> T *present_(T *p, const char *what) {
+    if (!p)
+        throw Violation(std::string(what) + " is null: expected is_valid(..) before its fields are used");
+    return p;
+}
+template <class T> T divisor(T value) {
+    if (value == T{})
+        throw Violation("division by 0");
+    return value;
+}
+/// A number goes into a field, which may be a byte.
+template <class T, class N> void assign_(T &field, N value, const char *where) {
+    field = static_cast<T>(value);
+    if (static_cast<std::int64_t>(field) != static_cast<std::int64_t>(value))
+        throw TooLarge(std::string(where) + ": " + std::to_string(value) +
+                       ": expected a number of one byte in a model");
+}
+
 /// The bytes that a store past the caches writes: the whole line, or a part of it.
 struct WriteMask {
     std::uint8_t whole = 0;

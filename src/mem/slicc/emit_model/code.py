@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 from .. import ast
-from ..emit_cpp.code import Code
-from ..emit_cpp.writer import c_type, quoted
+from ..emit_cpp.code import Code, shown
+from ..emit_cpp.writer import Writer, c_field, c_type, quoted
+from ..errors import Diagnostics
+from .unread import Unread
+
+COUNTS = frozenset({"int", "uint32_t", "uint64_t", "NodeID", "RequestorID"})
+"""Numbers that a state holds in a byte and that are no times, which are 0."""
 
 
 class ModelCode(Code):
     """As `Code`. A peeked message is the one that the rule is about; a message is sent by value; a trigger ends the rule when its
-    transition is taken."""
+    transition is taken. What an engine of a protocol from outside checks at run time is a violation here: a null handle, a divisor of 0."""
+
+    def __init__(self, out: Writer, diagnostics: Diagnostics, unread: Unread) -> None:
+        super().__init__(out, diagnostics, checked=True)
+        self.unread = unread
+
+    def is_handle(self, e: ast.Expr) -> bool:
+        return self.is_pointer(e) and e.type is not None and e.type.is_handle
+
+    def present(self, e: ast.Expr) -> str:
+        return f"present_({self.expr(e)}, {quoted(f'{self.where(e)}: {shown(e)}')})"
+
+    def _Member(self, e: ast.Member) -> str:
+        if self.is_handle(e.object):
+            return f"{self.present(e.object)}->{c_field(e.field)}"
+        return super()._Member(e)
+
+    def _MethodCall(self, e: ast.MethodCall) -> str:
+        if self.is_handle(e.object) and "added" not in e.method.pairs:
+            return f"{self.present(e.object)}->{e.name}({self.args(e.args)})"
+        return super()._MethodCall(e)
+
+    def _Assign(self, s: ast.Assign) -> None:
+        if s.target.type.name in COUNTS and self.unread.decides(s.target):
+            self.out(f"assign_({self.expr(s.target)}, {self.expr(s.value)}, {quoted(self.where(s))});")
+        else:
+            super()._Assign(s)
 
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer, args = self.buffer(port), [self.expr(a) for a in e.args]
@@ -61,5 +92,5 @@ class ModelCode(Code):
         condition = self.expr(s.condition)
         self.out(f"if (!({condition})) error_at_({quoted(self.where(s))}, {quoted('assertion failed: ' + condition)});")
 
-    def where(self, s: ast.Stmt) -> str:
+    def where(self, s: ast.Node) -> str:
         return f"{s.loc.file.rsplit('/', 1)[-1]}:{s.loc.line}"

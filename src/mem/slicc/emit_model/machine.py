@@ -40,7 +40,7 @@ class ModelMachine(MachineEmitter):
                                                        and b.name != TO_MEMORY)}
 
     def model_code(self) -> ModelCode:
-        return ModelCode(self.out, self.diagnostics)
+        return ModelCode(self.out, self.diagnostics, self.unread)
 
     @property
     def is_core(self) -> bool:

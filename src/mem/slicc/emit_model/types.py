@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..emit_cpp.types import enumeration
-from ..emit_cpp.writer import Writer, c_type, prototype
+from ..emit_cpp.writer import Writer, c_field, c_text, c_type, prototype
 from ..errors import Diagnostics
 from .code import ModelCode
 from .unread import Unread
@@ -33,14 +33,17 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
                                      "Addr, MachineID, NetDest, Set or DataBlock")
     with out.block(f"struct {type_.c_name}{base}", "};"):
         for f in fields:
-            out(f"{field_type(f.type)} {f.name}{{{f.default_text or ''}}};")
+            out(f"{field_type(f.type)} {c_field(f)}{{{c_text(f.default_text or '')}}};")
         for member in type_.members:
             if isinstance(member, ast.Function) and member.body is not None and not member.name.startswith("functional"):
                 with out.block(prototype(member)):
-                    ModelCode(out, diagnostics).block(member.body)
+                    ModelCode(out, diagnostics, unread).block(member.body)
         with out.block("template <class M, class V> static void visit([[maybe_unused]] M &m, [[maybe_unused]] V &&v)"):
             for f in fields:
-                out(f'v.{VISITS.get(f.type.name, "plain")}("{f.name}", m.{f.name});')
+                if f.type.kind == "struct" and not f.type.is_external:
+                    out(f"{c_type(f.type)}::visit(m.{c_field(f)}, v);")
+                else:
+                    out(f'v.{VISITS.get(f.type.name, "plain")}("{f.name}", m.{c_field(f)});')
         with out.block("void forget()"):
             for name in unread.of(type_, kind is not None):
                 out(f"{name} = {{}};")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import ast
+from ..emit_cpp.writer import c_field
 
 MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "broadcast", "setNetDest", "setSize", "addSet",
                       "removeSet", "copyPartial", "atomicPartial"})
@@ -42,9 +43,15 @@ class Unread:
         return len(self.received) + len(self.read) > before
 
     def of(self, type_: ast.Type, message: bool) -> list[str]:
-        """The names of a structure's fields that may be forgotten."""
+        """The names in C++ of a structure's fields that may be forgotten."""
         known = self.received if message else self.read
-        return [f.name for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
+        return [c_field(f) for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
+
+    def decides(self, target: ast.Expr) -> bool:
+        """Whether what is assigned is part of a state that a rule depends on."""
+        if isinstance(target, ast.Member):
+            return id(target.field) in self.read
+        return isinstance(target, ast.Name) and target.kind in ("field", "object")
 
 
 def _bodies(program: ast.Program) -> Iterator[list[ast.Stmt]]:
@@ -73,6 +80,8 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
 
 
 def _expression(e: ast.Expr, into: ast.Field | None, reads: Reads) -> None:
+    if isinstance(e, ast.Name) and e.kind == "field" and isinstance(e.decl, ast.Field):  # in a method of the field's structure
+        reads.append((into, e.decl, False))
     if isinstance(e, ast.Member):
         reads.append((into, e.field, isinstance(e.object, ast.Name) and e.object.name == "out_msg"))
     below = list(ast.child_exprs(e))
@@ -90,6 +99,9 @@ class _Nothing(Unread):
 
     def of(self, type_: ast.Type, message: bool) -> list[str]:
         return []
+
+    def decides(self, target: ast.Expr) -> bool:
+        return isinstance(target, ast.Member) or (isinstance(target, ast.Name) and target.kind in ("field", "object"))
 
 
 NOTHING = _Nothing()

@@ -178,6 +178,8 @@ def explore(program: Path, memory: int, seconds: float, threads: int, quiet: boo
     if got.returncode != 0:
         raise SimulatorBug(f"the exploration ended with {got.returncode}")
     answer: dict[str, Any] = json.loads(got.stdout)
+    if "too_large" in answer:
+        raise UserError(answer["too_large"])
     return answer
 
 

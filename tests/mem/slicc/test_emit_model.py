@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Models for `protocol verify`: which fields a state may forget."""
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from slicc.compile import compile_protocol
+from slicc.emit_model.unread import Unread
+
+PROTOCOLS = Path(__file__).resolve().parents[3] / "src/mem/ruby/protocol"
+
+
+def test_a_field_that_only_a_method_of_its_structure_reads_is_kept(tmp_path: Path) -> None:
+    for path in PROTOCOLS.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    home = tmp_path / "MSI-dir.sm"
+    text = home.read_text(encoding="utf-8").replace("tbe.Acks := tbe.Acks - 1;", "").replace("tbe.Acks == 1", "tbe.is_last()")
+    home.write_text(text.replace("MachineID Requestor, desc", "bool is_last() { return Acks == 1; }\n MachineID Requestor, desc"),
+                    encoding="utf-8")
+    program, found = compile_protocol(str(tmp_path / "MSI.slicc"))
+    assert program is not None, found.report()
+    directory = next(machine for machine in program.machines if machine.name == "Directory")
+    assert "Acks" not in Unread(program).of(directory.tbe_type, False)

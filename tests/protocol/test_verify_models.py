@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a model makes of a protocol's text: changes of MSI whose consequences, or none, an exploration has to see."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from moscope import buildproto
+
+Moscope = Callable[..., subprocess.CompletedProcess[str]]
+Changes = tuple[tuple[str, str], ...]
+
+NULL = (("tbe.Acks := tbe.Acks - 1;", "unset_tbe(); tbe.Acks := tbe.Acks - 1;"),)
+LARGE = (("tbe.Acks := out_msg.Destination.count();", "tbe.Acks := out_msg.Destination.count() + 199;"),
+         ("tbe.Acks == 1", "tbe.Acks - 199 == 1"))
+#: A store to a shared line keeps its copy when it loses it, and writes into it. The copy is a field of a field.
+STALE_WITHIN = (
+    ('structure(Entry, desc="A cache line"', 'structure(Held, desc="the bytes") {\n DataBlock Blk, desc="Data";\n }\n'
+     'structure(Entry, desc="A cache line"'),
+    ('State CacheState,  desc="State";\n    DataBlock DataBlk,', 'State CacheState,  desc="State";\n    Held held,'),
+    ("cache_entry.DataBlk", "cache_entry.held.Blk"), ("getCacheEntry(addr).DataBlk", "getCacheEntry(addr).held.Blk"),
+    ("transition({IM, SM}, Data, M) {", "transition(SM, Data, M) { sm_storeMissDone; um_sendUnblockM; pr_popResponse; wk_wake; }\n"
+     "transition(IM, Data, M) {"),
+    ("transition(SM, Inv, IM) {", "transition(SM, Inv) {"),
+)
+
+
+def changed(folder: Path, changes: Changes) -> str:
+    """A copy of MSI with all occurrences of each text replaced; the path of its .slicc file."""
+    source = buildproto.known_protocols()["MSI"]
+    files = {path: path.read_text(encoding="utf-8") for path in source.parent.glob("MSI*")}
+    for old, new in changes:
+        assert any(old in text for text in files.values()), old
+        files = {path: text.replace(old, new) for path, text in files.items()}
+    for path, text in files.items():
+        (folder / path.name).write_text(text, encoding="utf-8")
+    return str(folder / source.name)
+
+
+@pytest.mark.parametrize("changes, said", [(NULL, "MSI-dir.sm:"), (STALE_WITHIN, "stale data: ")], ids=["null", "stale within"])
+def test_a_fault_is_found(moscope: Moscope, tmp_path: Path, changes: Changes, said: str) -> None:
+    got = moscope("protocol", "verify", changed(tmp_path, changes), "--json", "--shrink", "0", "--no-evict")
+    assert got.returncode == 1, got.stderr
+    violation = json.loads(got.stdout)["violation"]
+    assert said in violation and (changes is not NULL or "tbe is null" in violation)
+
+
+def test_a_number_that_a_state_cannot_hold_is_refused_at_its_line(moscope: Moscope, tmp_path: Path) -> None:
+    got = moscope("protocol", "verify", changed(tmp_path, LARGE), "--shrink", "0", "--no-evict")
+    assert got.returncode == 2 and "MSI-dir.sm:" in got.stderr and ": 200: expected" in got.stderr, got.stderr
