@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from moscope import buildproto
+from moscope.errors import BuildFailed, UserError
+from moscope.protocol import verify
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 Changes = tuple[tuple[str, str], ...]
@@ -51,3 +53,20 @@ def test_a_fault_is_found(moscope: Moscope, tmp_path: Path, changes: Changes, sa
 def test_a_number_that_a_state_cannot_hold_is_refused_at_its_line(moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("protocol", "verify", changed(tmp_path, LARGE), "--shrink", "0", "--no-evict")
     assert got.returncode == 2 and "MSI-dir.sm:" in got.stderr and ": 200: expected" in got.stderr, got.stderr
+
+
+def test_a_compiler_that_ends_is_not_taken_for_something_that_models_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(command: list[str]) -> None:
+        raise BuildFailed(f"{command[-1]}: g++: fatal error: Killed signal terminated program cc1plus")
+
+    monkeypatch.setattr(buildproto, "run_tool", killed)
+    with pytest.raises(BuildFailed, match="Killed"):
+        verify.build("MSI", "opteron48", [], verify.Bounds(pending=7), lambda _: None)
+
+
+def test_an_exploration_that_the_host_kills_is_no_bug_of_the_simulator(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nkill -KILL $$\n", encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(UserError, match="--memory: 1 MiB: "):
+        verify.explore(program, 1 << 20, 1.0, 1, quiet=True)

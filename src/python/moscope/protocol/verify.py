@@ -11,6 +11,7 @@ import itertools
 import json
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -144,7 +145,11 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                 buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
                                      str(source), "-o", str(unfinished)])
             except BuildFailed as error:
-                raise UserError(f"{slicc}: models lack {lacking(str(error))}: expected what docs/verifying.md lists") from error
+                if names := lacking(str(error)):
+                    raise UserError(f"{slicc}: models lack {names}: expected what docs/verifying.md lists") from error
+                if located := buildproto.in_the_protocols_words(str(error), slicc, root):
+                    raise UserError(located) from error
+                raise
             program.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(unfinished, program)
     return program
@@ -164,8 +169,8 @@ def walk(program: Path, seed: int, steps: int) -> list[dict[str, Any]]:
 
 def lacking(errors: str) -> str:
     """The names that a compiler did not know."""
-    unknown = re.findall(r"error: .*?(?:‘([\w:]+)’ (?:does not name|was not declared)|has no member named ‘([\w:]+)’)", errors)
-    return ", ".join(dict.fromkeys(a or b for a, b in unknown)) or "something that the protocol uses"
+    unknown = re.findall(r"error: .*?(?:[‘']([\w:]+)[’'] (?:does not name|was not declared)|has no member named [‘']([\w:]+)[’'])", errors)
+    return ", ".join(dict.fromkeys(a or b for a, b in unknown))
 
 
 def explore(program: Path, memory: int, seconds: float, threads: int, quiet: bool) -> dict[str, Any]:
@@ -175,6 +180,8 @@ def explore(program: Path, memory: int, seconds: float, threads: int, quiet: boo
                              stderr=subprocess.DEVNULL if quiet else None)
     except OSError as error:
         raise SimulatorBug(f"{program}: {error.strerror}") from error
+    if got.returncode == -signal.SIGKILL:
+        raise UserError(f"--memory: {memory >> 20} MiB: the host ended the exploration: expected less than the memory that is free")
     if got.returncode != 0:
         raise SimulatorBug(f"the exploration ended with {got.returncode}")
     answer: dict[str, Any] = json.loads(got.stdout)
