@@ -99,6 +99,7 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
     (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
     (("--requests", "ld,lt"), "lt"),
     (("--device", "reed"), "reed"), (("--device", "read"), "no machine for devices"),
+    (("--messages", "1"), "--messages: 1: expected 2 to 200"),
     (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),
 ])
 def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:

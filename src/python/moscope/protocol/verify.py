@@ -25,6 +25,7 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
+MAX_MESSAGES = 200  # their number is a byte
 REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH", "nt": "COMMIT", "uncached": "IO"}
 DEVICE = ("read", "write", "part")
 MEMORY_QUEUE = 2
@@ -53,7 +54,7 @@ class Bounds:
 
     def check(self) -> None:
         for option, value, least, most in (("--caches", self.caches, 1, 8), ("--chips", self.chips, 1, 8),
-                                           ("--pending", self.pending, 0, 8),
+                                           ("--pending", self.pending, 0, 8), ("--messages", self.messages, 2, MAX_MESSAGES),
                                            ("--homes", self.homes, 1, self.chips), ("--lines", self.lines, 1, MAX_LINES)):
             if not least <= value <= most:
                 raise UserError(f"{option}: {value}: expected {least} to {most}")

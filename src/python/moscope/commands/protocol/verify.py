@@ -33,6 +33,7 @@ def verify(shared: Shared,
            seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
            pending: Annotated[int, typer.Option(metavar="N",
                                                 help="A core begins nothing while more messages of its own are under way.")] = 2,
+           messages: Annotated[int, typer.Option(metavar="N", help="Most messages that may be under way in a state.")] = 24,
            evict: Annotated[bool, typer.Option("--evict/--no-evict",
                                                help="Caches make room at any time, also without a further line.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
@@ -67,7 +68,7 @@ def verify(shared: Shared,
     if not 0 <= threads <= MAX_THREADS:
         raise UserError(f"--threads: {threads}: expected 0 to {MAX_THREADS}")
     bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, devices, evict=evict, symmetry=symmetry, reduce=reduce,
-                                    pending=pending)
+                                    pending=pending, messages=messages)
     bounds.check()
     answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
