@@ -9,6 +9,7 @@ ignores it.
     [machines.L3Cache]
     per = "chip"                     # core, pair (of cores), chip, node or none: how many controllers there are
     role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma
+    below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
     [machines.L3Cache.arrays]        # which array of the machine description a CacheMemory parameter is
     L3cache = "l3"                   # l1i, l1d, l2, l3 or filter
     [machines.L3Cache.values]        # plain parameters: a number, a truth value, or the key of a machine's value
@@ -18,7 +19,6 @@ ignores it.
     vnet_type = "response"
     ordered = true
     to = "Directory.fromCache"       # without a virtual network: the buffer of another machine that it leads to
-    below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
     [[machines.Cache.kinds]]         # a machine that is several levels: `name`, and the keys above but `buffers` for each one
     name = "l1"
 
