@@ -90,6 +90,23 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
         run.transactions  # noqa: B018
 
 
+@pytest.mark.parametrize("query", [
+    "SELECT count(*) FROM lines JOIN pairs USING (point, line, use)",
+    "SELECT count(*) FROM lines SEMI JOIN transfers USING (point, line, use)",
+    "SELECT COLUMNS('.*_stall') FROM lines",
+    "UNPIVOT lines ON stall, spin",
+    "SELECT count(*) FROM Lines, Points",
+])
+def test_a_query_may_need_the_columns_of_its_tables(query: str, tmp_path: Path) -> None:
+    assert package.open_run(synthetic_run.write_run(tmp_path / "run", cores=(1,))).sql(query).num_rows
+
+
+def test_a_query_of_a_table_that_the_run_lacks_says_why(tmp_path: Path) -> None:
+    run = package.open_run(synthetic_run.write_run(tmp_path / "run", cores=(1,)))
+    with pytest.raises(package.UserError, match="transactions.parquet: no such file: expected a run with detail"):
+        run.sql("SELECT line FROM Transactions JOIN lines USING (point, line)")
+
+
 def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     document = json.loads((folder / "run.json").read_text())

@@ -2,6 +2,7 @@
 """`moscope.run`: workloads under Linux, measured, as tables; and run directories that are there already."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -100,11 +101,24 @@ class Run:
         """The answer to a query in SQL over the tables, which have the names of the attributes:
         `run.sql("SELECT name, sum(stall) FROM lines GROUP BY name")`."""
         import duckdb
+        import pyarrow
 
+        missing: dict[str, UserError] = {}
         with duckdb.connect() as connection:
-            for name in connection.get_table_names(query) & {"points", "top_lines", *PARQUET}:
-                connection.register(name, getattr(self, name))
-            return connection.sql(query).to_arrow_table()
+            # By the words of the query: DuckDB tells the tables of one only where it can do without their columns, so not of a join.
+            for name in {"points", "top_lines", *PARQUET} & set(re.findall(r"\w+", query.lower())):
+                try:
+                    connection.register(name, getattr(self, name))
+                except UserError as error:  # something else may be called so
+                    missing[name] = error
+            try:
+                answer = connection.sql(query)
+                return pyarrow.table({}) if answer is None else answer.to_arrow_table()
+            except duckdb.CatalogException as error:
+                for name, why in missing.items():
+                    if f"table with name {name} does not exist" in str(error).lower():
+                        raise why from None
+                raise
 
     def _repr_html_(self) -> str:
         rows = [[p["workload"], p["kernel"], p["cores"], p["throughput_per_s"], p["stderr_per_s"], 100 * p["memory"], p["bottleneck"]]
