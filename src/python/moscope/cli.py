@@ -89,6 +89,12 @@ def _out(kept_as: str) -> Any:
     return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
 
 
+def checked_seed(seed: int) -> int:
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed: {seed}: expected 0 to {MOST_SEED}")
+    return seed
+
+
 F = TypeVar("F", bound=Command)
 
 
@@ -112,8 +118,7 @@ def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
         shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
         sources = {name: context.get_parameter_source(name) for name in shared}
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
-        if not 0 <= shared["seed"] <= MOST_SEED:
-            raise UserError(f"--seed: {shared['seed']}: expected 0 to {MOST_SEED}")
+        checked_seed(shared["seed"])
         kept = (shared["out"] / kept_as).absolute() if kept_as and shared["out"] else None
         if kept:
             jsonio.check_replaceable(kept.parent)  # before any long work

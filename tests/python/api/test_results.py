@@ -107,6 +107,13 @@ def test_a_query_of_a_table_that_the_run_lacks_says_why(tmp_path: Path) -> None:
         run.sql("SELECT line FROM Transactions JOIN lines USING (point, line)")
 
 
+@pytest.mark.parametrize("text", ["[]", "null", "{}", '{"points": null}'])
+def test_a_document_of_something_else_is_no_run(text: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(package.UserError, match="run.json: is not of a run: expected the folder"):
+        package.open_run(tmp_path)
+
+
 def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     document = json.loads((folder / "run.json").read_text())

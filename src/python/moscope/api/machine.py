@@ -126,10 +126,16 @@ def machine_of(machine: AnyMachine) -> Machine:
     return machine if isinstance(machine, Machine) else Machine(machine)
 
 
+def is_topology(value: Any) -> bool:
+    """Whether it is a list of pairs of chips."""
+    return isinstance(value, (list, tuple)) and bool(value) and all(
+        isinstance(pair, (list, tuple)) and len(pair) == 2 and not any(isinstance(end, (list, tuple)) for end in pair) for pair in value)
+
+
 def text_of(value: Any) -> str:
     """A value as `--set` takes it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (list, tuple)) and value and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in value):
+    if is_topology(value):
         return " ".join(f"{a}-{b}" for a, b in value)
     return str(value)

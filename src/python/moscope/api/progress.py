@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moscope.api.machine import Machine
-from moscope.cli import Shared
+from moscope.api.values import whole
+from moscope.cli import Shared, checked_seed
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Call(Shared):
 def call(machine: Machine, seed: int, progress: Watcher, out: Path | None = None) -> Call:
     watcher = progress if callable(progress) else None
     shown = watched() if progress is None else bool(progress)
-    return Call(machine.base, machine.sets, seed, out, quiet=not shown or watcher is not None, watcher=watcher)
+    chosen = checked_seed(whole("--seed", seed))
+    return Call(machine.base, machine.sets, chosen, out, quiet=not shown or watcher is not None, watcher=watcher)
 
 
 def watched() -> bool:

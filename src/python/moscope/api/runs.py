@@ -13,6 +13,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
+from moscope.api.values import several, whole
 from moscope.errors import MoscopeError, UserError
 from moscope.schema.enumerations import TIME_KIND
 
@@ -136,10 +137,13 @@ def open_run(path: Place) -> Run:
     """The results in a run directory, of `moscope run --out` or of `moscope.run(out=...)`. Raises UserError if there is none."""
     folder = Path(path)
     try:
-        return Run(folder, json.loads((folder / "run.json").read_text(encoding="utf-8")))
+        document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is no JSON"
-        raise UserError(f"{folder / 'run.json'}: {why}: expected the folder that `moscope run --out` wrote") from None
+        why = str(error.strerror) if isinstance(error, OSError) else "is no JSON"
+    if why:
+        raise UserError(f"{folder / 'run.json'}: {why}: expected the folder that `moscope run --out` wrote")
+    return Run(folder, document)
 
 
 def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Names = None, cores: int | Iterable[int] | None = None,
@@ -167,10 +171,12 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
 
     chosen = machine_of(machine)
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores), warmup=warmup, window=window,
-                            windows=windows, detail=detail, memory_per_node=memory_per_node, begin=begin, program=program,
-                            threads=threads, until_error=until_error, packages=tuple(packages), variables=tuple(variables),
-                            stdin=None if stdin is None else str(stdin), take=None if take is None else str(take),
-                            count=tuple(count))
+                            windows=None if windows is None else whole("--windows", windows), detail=detail,
+                            memory_per_node=memory_per_node, begin=begin, program=program,
+                            threads=None if threads is None else whole("--threads", threads),
+                            until_error=None if until_error is None else str(until_error), packages=several(packages),
+                            variables=several(variables), stdin=None if stdin is None else str(stdin),
+                            take=None if take is None else str(take), count=several(count))
     with folder_for(out, "run") as folder:
         shared = call(chosen, seed, progress, folder.path)
         plan = options.make(shared, given)

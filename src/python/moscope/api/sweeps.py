@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope.sweep`: many points along axes, as one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from moscope import errors
 from moscope.api import html
 from moscope.api.folders import Place, folder_for
-from moscope.api.machine import AnyMachine, Machine, machine_of, text_of
+from moscope.api.machine import AnyMachine, Machine, is_topology, machine_of, text_of
 from moscope.api.progress import Watcher, call
-from moscope.errors import MoscopeError
+from moscope.api.values import of_python
+from moscope.errors import MoscopeError, UserError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -102,26 +103,35 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
 
 def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapping[str, Any] | None, zips: Sequence[Sequence[str]],
                exclude: Sequence[Mapping[str, Any]], machine: AnyMachine | None, seed: int | None) -> "Spec":
-    from moscope.sweeps import spec
+    from moscope.sweeps import overrides, spec
 
-    more: dict[str, Any] = {} if seed is None else {"seed": seed}
+    more: dict[str, Any] = {} if seed is None else {"seed": of_python(seed)}
     if machine is not None:
         chosen = machine_of(machine)
         more |= {"machine": chosen.base, **chosen.changes}
     if str(job).endswith(".toml"):
+        if axes or fixed or len(zips) or len(exclude):
+            raise UserError(f"moscope.sweep: {job}: is a sweep file: expected no axes, fixed, zips or exclude beside it")
         found = spec.read(Path(job))
+        overrides.check_zips(found, set(more))
         return replace(found, fixed={**found.fixed, **more}, axes={key: found.axes[key] for key in found.axes if key not in more})
     document = {
         "job": str(job), "fixed": {**{key: _plain(value) for key, value in (fixed or {}).items()}, **more},
-        "axes": {key: [_plain(value) for value in values] for key, values in (axes or {}).items()},
-        "zip": [list(names) for names in zips],
-        "exclude": [{key: [_plain(v) for v in value] if isinstance(value, list) else _plain(value) for key, value in entry.items()}
-                    for entry in exclude],
+        "axes": {key: _listed(values) for key, values in (axes or {}).items()},
+        "zip": [names if isinstance(names, str) else list(names) for names in zips],
+        "exclude": [{key: _listed(value) for key, value in entry.items()} for entry in exclude],
     }
     return spec.from_document(document, str(job), "moscope.sweep")
 
 
+def _listed(values: Any) -> Any:
+    """Several values as a list, of whatever kind their sequence is; a single one alone."""
+    several = isinstance(values, Iterable) and not isinstance(values, str) and not is_topology(values)
+    return [_plain(value) for value in values] if several else _plain(values)
+
+
 def _plain(value: Any) -> str | int | float | bool:
+    value = of_python(value)
     return value if isinstance(value, str | int | float) else text_of(value)
 
 

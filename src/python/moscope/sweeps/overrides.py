@@ -21,12 +21,16 @@ def apply(spec: Spec, shared: Shared) -> Spec:
         fixed["seed"] = shared.seed
     single, several = split(shared.machine, shared.sets)
     fixed |= {key: value for key, (value,) in single.items()}
-    given = {*fixed, *several}
+    check_zips(spec, {*fixed, *several})
+    return replace(spec, fixed={**{k: v for k, v in spec.fixed.items() if k not in several}, **fixed},
+                   axes={**{k: v for k, v in spec.axes.items() if k not in fixed}, **several})
+
+
+def check_zips(spec: Spec, given: set[str]) -> None:
+    """UserError for an option that replaces an axis of the sweep which advances together with others."""
     for names in spec.zips:
         if clash := given & set(names):
             raise UserError(f"{spec.where}: {min(clash)}: is given as an option and zipped: expected one of the two")
-    return replace(spec, fixed={**{k: v for k, v in spec.fixed.items() if k not in several}, **fixed},
-                   axes={**{k: v for k, v in spec.axes.items() if k not in fixed}, **several})
 
 
 def split(machine: str, sets: list[str]) -> tuple[dict[str, list[Value]], dict[str, list[Value]]]:

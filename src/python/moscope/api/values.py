@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values as callers give them: Python's numbers or numpy's, one text where several are expected."""
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from moscope.errors import UserError
+
+
+def whole(option: str, value: Any) -> int:
+    """A whole number. UserError for anything else, before it reaches the engine."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UserError(f"{option}: {value}: expected a whole number") from None
+
+
+def several(values: Iterable[str]) -> tuple[str, ...]:
+    """A text alone is one value, although Python takes it for its characters."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def of_python(value: Any) -> Any:
+    """A number of numpy as Python's."""
+    return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 else value

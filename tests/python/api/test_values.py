@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values of arguments are checked before anything runs, and may be numpy's."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import moscope as package
+
+SCRIPT = "c0 ld A@n1"
+SWEEP = """job = "trace"
+zip = [["seed", "links.clock"]]
+fixed.script = "c0 ld A@n1"
+axes.seed = [1, 2]
+axes."links.clock" = ["1GHz", "2GHz"]
+"""
+
+
+class Made(Exception):
+    """What a call would have run."""
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], Any]:
+    """The plan of a run, or the description of a sweep, instead of its results."""
+    from moscope.runs import main as runs
+    from moscope.sweeps import main as sweeps
+
+    def stop(plan: Any, *_: Any, **__: Any) -> None:
+        raise Made(plan)
+
+    monkeypatch.setattr(runs, "measure", stop)
+    monkeypatch.setattr(sweeps, "run", stop)
+
+    def of(call: Callable[[], Any]) -> Any:
+        with pytest.raises(Made) as raised:
+            call()
+        return raised.value.args[0]
+
+    return of
+
+
+@pytest.mark.parametrize("seed, said", [(-1, "--seed: -1: expected 0 to "), (2**70, "expected 0 to "), ("3", "--seed: 3: expected a whole"),
+                                        (1.5, "--seed: 1.5: expected a whole number")])
+def test_a_seed_that_no_run_can_have_is_a_user_error(seed: Any, said: str) -> None:
+    for call in (lambda: package.trace(SCRIPT, "small", seed=seed), lambda: package.latency("small", seed=seed),
+                 lambda: package.run("counter", kernel="distro", cores=1, seed=seed)):
+        with pytest.raises(package.UserError, match=said):
+            call()
+
+
+@pytest.mark.parametrize("options, said", [({"windows": 1.5}, "--windows: 1.5: expected a whole number"),
+                                           ({"threads": "2"}, "--threads: 2: expected a whole number"),
+                                           ({"until_error": 0.03}, "--until-error: 0.03: expected")])
+def test_a_number_of_another_kind_is_a_user_error(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(package.UserError, match=said):
+        package.run("counter", kernel="distro", cores=1, **options)
+
+
+def test_numbers_may_be_those_of_numpy(made: Any) -> None:
+    values: list[Any] = [numpy.int64(2), numpy.int64(3), numpy.int64(4), numpy.arange(8, 17, 8)]
+    two, three, four, widths = values
+    plan = made(lambda: package.run("counter", kernel="distro", cores=numpy.arange(1, 3), seed=three, windows=four))
+    assert (plan.seed, [(p.cores, p.windows) for p in plan.points]) == (3, [(1, 4), (2, 4)])
+    assert isinstance(plan.seed, int)
+    spec = made(lambda: package.sweep("trace", {"links.width": widths}, fixed={"script": SCRIPT}, seed=two,
+                                      exclude=[{"links.width": widths[:1]}]))
+    assert spec.axes == {"links.width": [8, 16]} and type(spec.axes["links.width"][0]) is int
+    assert (spec.fixed["seed"], spec.exclude) == (2, [{"links.width": [8]}])
+
+
+def test_a_text_is_one_value_where_several_are_expected(tmp_path: Path) -> None:
+    program = tmp_path / "mine"
+    program.write_bytes(b"#!/bin/sh\n")
+    program.chmod(0o755)
+    with pytest.raises(package.UserError, match="--with: no,name: expected the name of a Debian package"):
+        package.run(program=str(program), begin="1ms", packages="no,name")
+
+
+def test_excluded_values_may_be_a_tuple_or_a_topology(made: Any) -> None:
+    ring = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    spec = made(lambda: package.sweep("trace", {"topology": [ring, "ring"], "seed": (1, 2)}, fixed={"script": SCRIPT},
+                                      exclude=[{"topology": ring, "seed": (1, 2)}, {"topology": [ring, "ring"]}]))
+    assert spec.exclude == [{"topology": ["0-1 1-2 2-3 3-0"], "seed": [1, 2]}, {"topology": ["0-1 1-2 2-3 3-0", "ring"]}]
+
+
+@pytest.mark.parametrize("values", ["1GHz", 3, None])
+def test_an_axis_of_no_list_is_a_user_error(values: Any) -> None:
+    with pytest.raises(package.UserError, match="axes.links.clock: .*: expected a list of one value or more"):
+        package.sweep("trace", {"links.clock": values}, fixed={"script": SCRIPT})
+
+
+def test_nothing_of_a_call_with_a_sweep_file_is_ignored(tmp_path: Path, made: Any) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(SWEEP)
+    with pytest.raises(package.UserError, match="mine.toml: seed: is given as an option and zipped: expected one of the two"):
+        package.sweep(file, seed=7)
+    for parts in ({"axes": {"seed": [5]}}, {"fixed": {"seed": 5}}, {"zips": [["seed"]]}, {"exclude": [{"seed": 1}]}):
+        with pytest.raises(package.UserError, match="mine.toml: is a sweep file: expected no axes, fixed, zips or exclude beside it"):
+            package.sweep(file, **parts)
+    file.write_text(SWEEP.replace('zip = [["seed", "links.clock"]]', ""))
+    spec = made(lambda: package.sweep(file, seed=7))
+    assert (spec.fixed["seed"], list(spec.axes)) == (7, ["links.clock"])
