@@ -19,6 +19,13 @@ import duckdb
 from analysis.described import MISS_CLASS, SPIN
 
 FILES = ("lines", "pairs", "transfers")
+# Columns without which a file is none of a run.
+NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "stall", "spin", "transfers", "cores", "waiters",
+                    *(f"{c}_{what}" for c in MISS_CLASS.names if c != "secondary" for what in ("stall", "count"))),
+          "pairs": ("line", "use", "writer", "writer_function", "waiter", "waiter_function", "kernel", "stall", "spin", "count"),
+          "transfers": ("line", "use", "supplier", "from_chip", "to_chip", "count", "stall"),
+          "stacks": ("frames", "process", "name", "kind", "waiting", "samples"),
+          "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait")}
 # Files that some runs lack, with their columns.
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"},
@@ -132,9 +139,10 @@ def quoted(text: str) -> str:
 
 
 def readable(file: Path) -> str:
-    """Empty, or why the file cannot be read as Parquet."""
+    """Empty, or why the file cannot be read as Parquet, or as the table of its name."""
+    columns = ", ".join(f'"{column}"' for column in NEEDED.get(file.stem, ())) or "1"
     try:
-        duckdb.execute(f"SELECT 1 FROM read_parquet({quoted(str(file))}) LIMIT 0")
+        duckdb.execute(f"SELECT {columns} FROM read_parquet({quoted(str(file))}) LIMIT 0")
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     return ""

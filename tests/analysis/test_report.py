@@ -322,3 +322,10 @@ def test_a_damaged_file_that_a_run_may_lack_is_left_out_and_listed(tmp_path: Pat
     page = page_with(folder, "throughput")
     assert f"exim-distro-1/{name}.parquet cannot be read" in visible(page)
     assert load(folder).points[0].database.rows("SELECT count(*) AS n FROM lines")[0]["n"] > 0
+
+
+@pytest.mark.parametrize("name", ["stacks", "episodes"])
+def test_a_file_with_other_columns_is_left_out_and_listed(tmp_path: Path, name: str) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    parquet.write_table(pa.table({"name": ["other"]}), folder / "points" / "exim-distro-1" / f"{name}.parquet")
+    assert f"exim-distro-1/{name}.parquet cannot be read" in visible(page_with(folder, "throughput"))

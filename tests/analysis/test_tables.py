@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import synthetic_run
+from pyarrow import parquet
 
 from analysis import RunDirectoryError, load, tables
 from analysis.described import CLASSES
@@ -425,6 +426,15 @@ def test_a_point_without_tables_is_reported(tmp_path: Path) -> None:
     assert "exim-distro-12/pairs.parquet is missing" in run.problems
     assert any("exim-distro-1/lines.parquet cannot be read" in problem for problem in run.problems)
     assert [hot_lines(p) for p in run.points] == [[], []]
+
+
+@pytest.mark.parametrize("name, column", [("lines", "waiters"), ("pairs", "writer"), ("transfers", "to_chip")])
+def test_a_table_with_other_columns_is_reported(name: str, column: str, tmp_path: Path) -> None:
+    file = synthetic_run.write_run(tmp_path / "run", cores=(1, 12)) / "points" / "exim-distro-12" / f"{name}.parquet"
+    parquet.write_table(parquet.read_table(file).drop_columns([column]), file)
+    run = load(tmp_path / "run")
+    assert any(f"exim-distro-12/{name}.parquet cannot be read" in problem and f'"{column}"' in problem for problem in run.problems)
+    assert [bool(hot_lines(p)) for p in run.points] == [True, False]
 
 
 def _luminance(color: str) -> float:

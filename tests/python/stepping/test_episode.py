@@ -79,6 +79,21 @@ def test_an_unknown_name_or_folder_is_a_user_error(run: Path, tmp_path: Path) ->
         find(tmp_path, None)
 
 
+@pytest.mark.parametrize("text, said", [("[]", "is damaged: expected a JSON object"), ('{"config": null}', "its config has no machine"),
+                                        ('{"config": {}}', "its config has no machine"), ("{}", "is a run on gem5")])
+def test_a_run_without_a_machine_is_a_user_error(text: str, said: str, run: Path) -> None:
+    (run / "run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        find(run, None)
+
+
+def test_a_file_with_other_columns_is_a_user_error(run: Path) -> None:
+    file = run / "points" / "falseshare-distro-1" / "episodes.parquet"
+    parquet.write_table(parquet.read_table(file).drop_columns(["name_kind"]), file)
+    with pytest.raises(UserError, match="episodes.parquet: has no column name_kind: expected the file that a run wrote"):
+        find(run, None)
+
+
 def test_the_command_writes_the_page_of_an_episode(
         moscope: Callable[..., subprocess.CompletedProcess[str]], run: Path, tmp_path: Path) -> None:
     got = moscope("step", "--run", str(run), "--line", "other", "--html", "page.html", "--json")

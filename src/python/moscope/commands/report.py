@@ -89,7 +89,8 @@ def show_line(shared: Shared, run_dir: Path, name: str) -> None:
     points = sorted(run.points, key=lambda p: (p is not first, -p.cores))
     known = [(p, row) for p in points for row in p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC", p.name)]
     if not known:
-        raise UserError(f"{run_dir}: has no tables of lines: expected a run of the embedded engine")
+        why = next((f" ({problem})" for problem in run.problems if ".parquet" in problem), "")
+        raise UserError(f"{run_dir}: has no tables of lines{why}: expected a run of the embedded engine")
     found = next(((p, row) for p, row in known if row["name"] == name), None)
     if found is None:
         raise unknown_name("--line", "name", name, {row["name"] for _, row in known})

@@ -20,6 +20,10 @@ from moscope.traces.script import LINE, OPS
 FILE = "episodes.parquet"
 SCRIPT_OPS = dict(zip(ACCESS_KIND.members, OPS, strict=True))
 DEVICE = 254
+# Columns that a history is made of.
+USED = {*SEGMENT.names, "issued", "latency", "exposed", "line", "name", "name_kind", "va", "pc", "function", "process", "writer",
+        "writer_pc", "writer_function", "hops", "core", "kind", "class", "supplier", "supplier_number", "supplier_chip", "supplier_state",
+        "user", "probes"}
 NOTE = ("A run records the accesses that leave the first-level cache, with the time of each in each part of the machine. It records no "
         "messages and no states, so none are shown.")
 
@@ -41,9 +45,13 @@ def read_run(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"--run: {folder}: {error.strerror} (run.json): expected the folder of a run, or of one of its points") from None
     except ValueError:
-        raise UserError(f"--run: {folder}/run.json: is damaged: expected a JSON object") from None
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(f"--run: {folder}/run.json: is damaged: expected a JSON object")
     if "config" not in found:
         raise UserError(f"--run: {folder}: is a run on gem5, which records no episodes: expected one of the embedded engine")
+    if not isinstance(found["config"], dict) or "machine" not in found["config"]:
+        raise UserError(f"--run: {folder}/run.json: its config has no machine: expected that of the run")
     run: dict[str, Any] = found
     return run
 
@@ -96,9 +104,12 @@ def episodes_of(run: Path, point: Path) -> list[Episode]:
     from pyarrow import parquet
 
     try:
-        rows = parquet.read_table(file).to_pylist()
+        table = parquet.read_table(file)
+        rows = table.to_pylist()
     except (OSError, pyarrow.ArrowInvalid) as error:
         raise UserError(f"{file}: {str(error).splitlines()[0]}: expected the file that a run wrote") from None
+    if missing := USED - set(table.column_names):
+        raise UserError(f"{file}: has no column {min(missing)}: expected the file that a run wrote")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((str(row["name"]), str(row["name_kind"])), []).append(row)

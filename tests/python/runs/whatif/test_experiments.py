@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `moscope what-if` runs: which runs it repeats, and the folders of its experiments."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -73,3 +75,18 @@ def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], m
     monkeypatch.setattr(directory, "engine_digest", lambda: next(engines))
     with pytest.raises(UserError, match="another build of the engine"):
         repeated([], None)
+
+
+@pytest.mark.parametrize("options, run, said", [({}, {}, "was made by another version of moscope"),
+                                                ([], {}, "has no options.json or run.json")])
+def test_documents_of_something_else_are_no_run_to_repeat(options: Any, run: Any, said: str, tmp_path: Path) -> None:
+    for name, document in ((directory.IDENTITY, options), ("run.json", run)):
+        (tmp_path / name).write_text(json.dumps(document))
+    with pytest.raises(UserError, match=said):
+        main.again.plan_of(tmp_path)
+
+
+def test_a_run_whose_config_is_null_is_repeated(tmp_path: Path) -> None:
+    for name, document in ((directory.IDENTITY, {"machine": "small", "set": [], "seed": 1, "points": []}), ("run.json", {"config": None})):
+        (tmp_path / name).write_text(json.dumps(document))
+    assert main.again.plan_of(tmp_path).machine.name == "small"

@@ -19,10 +19,11 @@ def plan_of(run_dir: Path) -> Plan:
         raise UserError(f"{run_dir}: has no {directory.IDENTITY} or run.json that can be read: expected a finished run")
     try:
         points = [Point(**one) for one in options["points"]]
-    except TypeError:
+        machine, sets, seed = options["machine"], options["set"], options["seed"]
+    except (TypeError, KeyError):
         raise UserError(f"{run_dir}: was made by another version of moscope: expected the same command again, in another --out") from None
-    return Plan(load_machine(options["machine"], options["set"]), options["machine"], options["set"], options["seed"], run_dir, points,
-                programs(run_dir, {point.family for point in points}, run.get("config", {}).get("program")))
+    return Plan(load_machine(machine, sets), machine, sets, seed, run_dir, points,
+                programs(run_dir, {point.family for point in points}, (run.get("config") or {}).get("program")))
 
 
 def programs(run_dir: Path, families: set[str], own: dict[str, Any] | None) -> dict[str, Path]:
