@@ -4,6 +4,9 @@
 // ISCA 2004). Only cores that overlap their misses (cpu/x86/timed/overlap.hh) have more than one. Each chip has counts of its own, so
 // the result does not depend on how many host threads simulate the chips. As in transaction_counts.hh, a load is counted a few loads
 // later, when its entry is in the host's caches.
+//
+// Time counts for the load under way that was requested first. A load may end before another that was requested before it, so
+// ended loads wait until all that can have been requested before them have ended, too.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +30,10 @@ class LoadsInFlight {
         const Access &x = *t.access;
         if (x.kind != AccessKind::load)
             return;
-        Tick &covered = covered_[t.core].until;
-        // The time that no load before it has covered.
-        const Tick occupied = std::max<Tick>(x.done - std::max(x.issued, covered), 0);
-        covered = std::max(covered, x.done);
-        of_[chip_of_core_[t.core]].add(
-            {t.pc, TransactionKey::space_of(t.pc, t.address_space), 1, x.done - x.issued, occupied});
+        OfCore &core = cores_[t.core];
+        if (core.size == core.kMost)
+            of_[chip_of_core_[t.core]].add(entry(core.take(), core.covered));
+        core.put({t.pc, TransactionKey::space_of(t.pc, t.address_space), x.issued, x.done});
     }
     void reset();
     /// LoadRows, by address space and instruction.
@@ -98,13 +99,41 @@ class LoadsInFlight {
         std::size_t count_ = 0, next_ = 0;
         std::array<Entry, kUnderWay> under_way_{}; ///< a ring
     };
-    /// End of the time in which a load of the core was under way, so far.
-    struct alignas(64) Covered {
-        Tick until = 0;
+    struct Load {
+        Addr pc = 0, address_space = 0;
+        Tick issued = 0, done = 0;
+    };
+    /// A core's ended loads that are not counted yet, in the order of their requests.
+    struct alignas(64) OfCore {
+        static constexpr unsigned kMost = 256; ///< as many as the longest window has operations
+
+        const Load &at(unsigned n) const { return ring[(first + n) % kMost]; }
+        /// Most loads end in the order of their requests.
+        void put(const Load &l) {
+            unsigned n = size++;
+            for (; n && at(n - 1).issued > l.issued; --n)
+                ring[(first + n) % kMost] = at(n - 1);
+            ring[(first + n) % kMost] = l;
+        }
+        Load take() {
+            --size;
+            return ring[first++ % kMost];
+        }
+
+        std::array<Load, kMost> ring;
+        unsigned first = 0, size = 0;
+        Tick covered = 0; ///< end of the time in which a counted load was under way
     };
 
+    /// With the time that no load before it has covered.
+    static Entry entry(const Load &l, Tick &covered) {
+        const Tick occupied = std::max<Tick>(l.done - std::max(l.issued, covered), 0);
+        covered = std::max(covered, l.done);
+        return {l.pc, l.address_space, 1, l.done - l.issued, occupied};
+    }
+
     std::vector<unsigned> chip_of_core_;
-    std::vector<Covered> covered_; ///< by core
+    std::vector<OfCore> cores_;
     std::vector<OfChip> of_;
 };
 

@@ -57,6 +57,31 @@ TEST_F(Loads, TimeThatALoadCoversIsThatOfItsInstruction) {
     EXPECT_EQ(rows()[1].occupied, 50);
 }
 
+TEST_F(Loads, TimeIsThatOfTheLoadThatWasRequestedFirstWhicheverEndsFirst) {
+    ended(0, 2, 20, 60);
+    ended(0, 2, 200, 300);
+    ended(0, 1, 0, 500);
+    ended(0, 3, 450, 520);
+    ASSERT_EQ(rows().size(), 3u);
+    EXPECT_EQ(rows()[0].occupied, 500);
+    EXPECT_EQ(rows()[1].occupied, 0);
+    EXPECT_EQ(rows()[2].occupied, 20);
+}
+
+TEST_F(Loads, ALongLoadCoversAsManyShortOnesAsAWindowHas) {
+    constexpr unsigned kShort = 200;
+    for (unsigned round = 0; round < 10; ++round) {
+        const Tick begin = 100'000 * round;
+        for (unsigned i = 0; i < kShort; ++i)
+            ended(0, 2, begin + 1 + 10 * i, begin + 6 + 10 * i);
+        ended(0, 1, begin, begin + 10 * kShort);
+    }
+    ASSERT_EQ(rows().size(), 2u);
+    EXPECT_EQ(rows()[0].occupied, 10 * 10 * kShort);
+    EXPECT_EQ(rows()[1].loads, 10 * kShort);
+    EXPECT_EQ(rows()[1].occupied, 0);
+}
+
 TEST_F(Loads, CoresAndAddressSpacesAreApart) {
     ended(0, 1, 0, 100);
     ended(1, 1, 0, 100);
