@@ -22,6 +22,7 @@ MEANING = {FREE: "every access hits", PADDED: "fields of different users on line
 MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
+PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
 NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
 USER_TOP = 1 << 47
@@ -56,16 +57,21 @@ def subjects(p: Point) -> list[Subject]:
 
 def whole(name: str) -> str:
     """The object that a name is a part of: `packed:stats` of `packed:stats[2].packets`."""
-    site = SITE.match(name)
-    at = ELEMENT.search(name, site.end() if site else 0)
+    at = ELEMENT.search(name, _begin(name))
     return name[:at.start()] if at and at.start() else name
+
+
+def _begin(name: str) -> int:
+    """Where parts of an object may begin in a name."""
+    owner = SITE.match(name) or PROGRAM.match(name)
+    return owner.end() if owner else 0
 
 
 def find(p: Point, name: str) -> Subject | None:
     """Of a name of a line, or of an object, or of a part that begins so."""
     rows = p.database.rows(NAMES, p.name)
     chosen = [row for row in rows if row["name"] == name] or [
-        row for row in rows if row["name"].startswith(name) and ELEMENT.match(row["name"], len(name))]
+        row for row in rows if row["name"].startswith(name) and len(name) >= _begin(row["name"]) and ELEMENT.match(row["name"], len(name))]
     return Subject(name, tuple(dict.fromkeys(row["name"] for row in chosen)), sum(row["waiting"] for row in chosen)) if chosen else None
 
 

@@ -2,6 +2,8 @@
 """The parts into which a what-if run divides a line, what a name covers, and the gain with its error."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,9 +55,21 @@ def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_togethe
 @pytest.mark.parametrize(("name", "whole"), [
     ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
     ("server::workers[1].handled_", "server::workers"), ("p:calloc at stats.c:51", "p:calloc at stats.c:51"),
-    ("p:new[] at pool.cc:7 (Pool)[2].head", "p:new[] at pool.cc:7 (Pool)")])
+    ("p:new[] at pool.cc:7 (Pool)[2].head", "p:new[] at pool.cc:7 (Pool)"), ("libc.so.6:main_arena", "libc.so.6:main_arena"),
+    ("python3.11:table[1].size", "python3.11:table"), ("libstdc++.so.6:std::cout+0x8", "libstdc++.so.6:std::cout")])
 def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole
+
+
+def test_a_file_of_a_program_is_no_object() -> None:
+    names = ("libc.so.6:main_arena", "libc.so.6:environ", "libcrypt.so.1:table[0]", "libcrypt.so.1:table[1]")
+    rows = [{"name": name, "kind": "user symbol", "waiting": 1} for name in names]
+    point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda *_: rows))
+    assert [(one.name, one.waiting) for one in lines.subjects(point)] == [("libcrypt.so.1:table", 2), ("libc.so.6:environ", 1),
+                                                                         ("libc.so.6:main_arena", 1)]
+    table = lines.find(point, "libcrypt.so.1:table")
+    assert table and table.names == names[2:]
+    assert lines.find(point, "libc") is None and lines.find(point, "libc.so") is None
 
 
 def test_a_line_made_local_goes_to_the_chip_that_waits_most_or_to_the_lowest_of_equal_ones() -> None:
