@@ -17,7 +17,7 @@ ROLES = ("series1", "series2")
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
-    found = kernel_pairs(run)
+    found = [pair for pair in kernel_pairs(run) if wait_per_operation(*pair)]
     if not found:
         return None
     rows = [(first, second, kind) for first, second in found for kind in ("line", "function")]

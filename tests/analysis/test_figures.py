@@ -41,6 +41,14 @@ def test_names_break_after_punctuation_and_only_very_long_ones_are_cut() -> None
     assert "\u2026" in style.wrapped("long_" * 40, 20)
 
 
+def test_kernels_of_which_no_operations_are_counted_have_no_figure_of_their_difference(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(4,), kernels=("stock", "pk")))
+    assert drawn("kernel-difference", run, True)
+    for one in run.points:
+        one.record["ops"] = 0
+    assert next(f for f in all_figures() if f.name == "kernel-difference").drawn(run, True) is None
+
+
 @BOTH
 def test_every_row_and_column_of_the_matrix_has_a_value(wide: bool) -> None:
     # Each waiter has a writer of its own; the last writers have no column on a telephone.
