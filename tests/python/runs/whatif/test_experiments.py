@@ -44,11 +44,11 @@ def repeated(plan: MakePlan, point: Any, shared: Shared, monkeypatch: pytest.Mon
     def inputs_of(gatherer: inputs.Gatherer, one: Any) -> Any:
         return SimpleNamespace(digests=lambda: {"machine": str(gatherer._nic(gatherer.machine, one))})
 
-    def repeat(sets: list[str], steering: str | None) -> Any:
+    def repeat(sets: list[str], steering: str | None, **options: Any) -> Any:
         from moscope.config import load_machine
 
         made = plan(2, sets=sets, machine=load_machine("opteron48", sets))
-        made.points[:] = [main.replace(one, steering=steering) for one in made.points]
+        made.points[:] = [main.replace(one, steering=steering, **options) for one in made.points]
         digests = inputs.Gatherer(made.machine, made.programs, print, sets).of(made.points[0]).digests()
         record = {"made_from": digests, "engine": directory.engine_digest(), "ops": 1, "windows": [{"ops": 1, "ticks": 1}]}
         chosen = SimpleNamespace(name=made.points[0].name, record=record)
@@ -68,6 +68,20 @@ def test_a_run_whose_options_set_the_cards_steering_is_repeated(repeated: Callab
 
 def test_a_run_with_the_steering_of_its_workload_is_repeated(repeated: Callable[..., Any]) -> None:
     assert repeated([], "pin-every-20")[0]["ok"] and repeated([], None)[0]["ok"]
+
+
+def test_as_many_windows_are_measured_as_the_run_has(repeated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[Any] = []
+    one = Experiment(Subject("x", ("x",), 1), "free", [{"line": 0, "free": True}])
+
+    def measure(made: dict[str, Any], shared: Shared) -> tuple[dict[str, Any], list[Any]]:
+        jobs.extend(made.values())
+        return {}, []
+
+    monkeypatch.setattr(main, "_experiments", lambda asked, chosen: [one])
+    monkeypatch.setattr(main, "_measure", measure)
+    repeated([], None, windows=50, until_error=0.03)
+    assert [(job.point.windows, job.point.until_error) for job in jobs] == [(1, None)]
 
 
 def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

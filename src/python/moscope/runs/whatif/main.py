@@ -66,7 +66,8 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
     out = shared.out or asked.run_dir / FOLDER
     digests = gatherer.of(wanted).digests()
-    jobs = {e.slug: replace(job.job(plan, wanted, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
+    same = replace(wanted, windows=len(chosen.record["windows"]), until_error=None)  # those that the run has measured
+    jobs = {e.slug: replace(job.job(plan, same, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
                             label=f"{e.subject.name} {e.how}") for e in experiments}
     measured, failed = _measure(jobs, shared)
     results = [_result(chosen.record, e, measured[e.slug], out / chosen.name / e.slug) for e in experiments if e.slug in measured]
