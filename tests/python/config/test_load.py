@@ -45,6 +45,7 @@ def test_a_copy_with_another_list_of_edges_is_another_machine(tmp_path: Path) ->
         ("topology", "0-1 0-2 1-3 2-3 2-4 3-5 4-5 4-6 5-7 6-7", lambda m: len(m.edges()) == 10),
         ("dram.channels", "1", lambda m: m.dram.channels == 1),
         ("links.clock", "2.4GHz", lambda m: m.links.clock.hertz == 2_400_000_000),
+        ("core_clock", "2394454kHz", lambda m: m.core_clock.hertz == 2_394_454_000),
         ("links.credits.request", "1", lambda m: m.links.credits.request == 1),
         ("latencies.l3_hit", "40cycles", lambda m: m.latencies.l3_hit.count == 40),
         ("memory_per_node", "1GiB", lambda m: m.memory_per_node.bytes == 1 << 30),
@@ -120,6 +121,9 @@ def test_a_value_that_was_set_says_so() -> None:
         ("pipeline.width=3", "pipeline.issue_width"),
         ("latencies.l1_hit=0", "1cycle to 1000000cycles"),
         ("crossbar.latency=0ns", "1fs to 1ms"),
+        ("core_clock=2394454321Hz", "--set core_clock=2394454321Hz: core_clock: 2394454321Hz: the engine cannot count its edges exactly: "
+         "expected a whole number of kilohertz"),
+        ("nb_clock=2.2000000000000001GHz", "nb_clock: .*whole number of kilohertz"),
     ],
 )
 def test_a_wrong_option_is_answered_with_what_would_be_right(text: str, says: str) -> None:

@@ -132,6 +132,7 @@ class Machine(Described):
             _check_cache(key, getattr(self, key), self.line)
         _check_cache("l3", self.l3, self.line, self._fits_filter)
         self._check_filter()
+        self._check_clocks()
         self._check_links()
         page = 1 << 20
         if self.memory_per_node.bytes == 0 or self.memory_per_node.bytes % page:
@@ -166,11 +167,25 @@ class Machine(Described):
             return False
         return True
 
+    def _check_clocks(self) -> None:
+        for key in ("core_clock", "nb_clock"):
+            clock = getattr(self, key)
+            period = clock.period
+            if not _counts_exactly(period.numerator, period.denominator):
+                raise ConfigError(f"{key}: {clock}: the engine cannot count its edges exactly",
+                                  "a whole number of kilohertz, such as 2.4GHz")
+
     def _check_links(self) -> None:
         edges = self.topology.edges or ()
         for what, clock in [("links.clock", self.links.clock)] + [(f"topology: edge {e}", e.clock) for e in edges if e.clock]:
             if clock.hertz.denominator != 1 or clock.hertz > 10**12:
                 raise ConfigError(f"{what}: {clock}", "a whole number of hertz up to 1000GHz")
+
+
+def _counts_exactly(numerator: int, denominator: int) -> bool:
+    """Whether src/sim/clock.hh computes the edges of a period of so many femtoseconds without overflow: 2^40 fs times the
+    denominator, 2^20 periods times the denominator, and the product that its division by the denominator takes."""
+    return denominator < 1 << 23 and numerator < 1 << 43 and numerator * denominator <= 1 << 64
 
 
 def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], bool] = lambda _: True) -> None:
