@@ -54,6 +54,14 @@ def test_linux_shows_the_l3_as_5118k_and_without_the_probe_filter_as_6144k() -> 
     assert linux_l3_kilobytes(cpuid("probe_filter.enabled=false")[0x80000006][3]) == 6144
 
 
+def test_caches_larger_than_their_fields_can_say_show_the_largest_value() -> None:
+    large = cpuid("l1d.size=1MiB", "l2.size=64MiB", "l3.size=16GiB", "l3.ways=64", "probe_filter.enabled=false")
+    assert large[0x80000005][2] >> 24 == 0xFF
+    assert large[0x80000006][2] >> 16 == 0xFFFF
+    assert large[0x80000006][3] >> 18 == 0x3FFF
+    assert all(0 <= register < 1 << 32 for leaf in large.values() for register in leaf)
+
+
 def test_identifiers_are_laid_out_eight_per_chip() -> None:
     assert cpuid()[0x80000008] == (0x3030, 0, 0x3005, 0)
     assert cpuid()[1][1] >> 16 & 0xFF == 6

@@ -187,13 +187,13 @@ def _l1(cache: Cache, machine: Machine) -> int:
 
 
 def _l2(machine: Machine) -> int:
-    return (machine.l2.size.bytes >> 10) << 16 | _ways(int(machine.l2.ways)) << 12 | 1 << 8 | machine.line.bytes
+    return min(machine.l2.size.bytes >> 10, 0xFFFF) << 16 | _ways(int(machine.l2.ways)) << 12 | 1 << 8 | machine.line.bytes
 
 
 def _l3(machine: Machine) -> int:
     # The size is what the probe filter leaves, the ways are those of the array: with 5 MiB in 48 ways Linux works
     # out 1706 sets and shows 5118K, as it does on the machine itself.
-    units = machine.l3_data().size.bytes // (512 << 10)
+    units = min(machine.l3_data().size.bytes // (512 << 10), 0x3FFF)
     return units << 18 | _ways(int(machine.l3.ways)) << 12 | 1 << 8 | machine.line.bytes if units else 0
 
 
