@@ -106,6 +106,7 @@ def test_a_value_that_was_set_says_so() -> None:
         ("dram.channels=3", "--set dram.channels=3: dram.channels: 3 is no power of two: expected a power of two such as 2"),
         ("dram.settings.bypas_max=4",
          "--set dram.settings.bypas_max=4: dram.settings.bypas_max: unknown key: expected a known key such as bypass_max"),
+        ("dram.settings.page_policy=idle", "--set dram.settings.page_policy=idle: dram.settings.idle_close_fs: is less than a clock"),
         ("dram.settings.timing_fs.tRCD=5m", "dram.settings.timing_fs.tRCD: '5m' has the unknown unit 'm': expected a time"),
         ("dram.settings.row_bytes=3KiB", "dram.settings.row_bytes: 3072 is no power of two"),
         ("protocol=some/where", "--set protocol=some/where: protocol: 'some/where' is not a name: expected a protocol's name, or the path"),

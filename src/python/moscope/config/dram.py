@@ -19,7 +19,7 @@ from moscope.paths import root
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.units import Count, Flag, Quantity, Size, Time
 
-from .machine import Dram, replace
+from .machine import Dram, field_kinds, replace
 
 
 def standards_dir() -> Path:
@@ -64,7 +64,7 @@ def check_dram(dram: Dram) -> None:
         if fitting:  # the parts are as the standard has them: the channels, ganged to one bus, are too many for them
             key, right = "channels", f"{' or '.join(fitting)}, or dram.settings.ganged=false"
             wrong = f"{dram.channels} channels are ganged: {wrong}"
-    name = f"dram.settings.{key}" if key in dram.settings else f"dram.{key}"
+    name = f"dram.{key}" if key in field_kinds(Dram) and key not in dram.settings else f"dram.settings.{key}"
     raise ConfigError(f"{name}: {wrong}", right)
 
 
