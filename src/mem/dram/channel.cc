@@ -25,8 +25,9 @@ Channel::Channel(const DramParams &p, unsigned index)
       ranks_(p.ranks),
       banks_(p.banks),
       depth_(p.scheduler_depth),
-      write_high_(p.write_high),
-      write_low_(p.write_low),
+      // When the node's entries are in use, some channel has its share of them, and begins to write.
+      write_high_(std::min(p.write_high, std::max(1u, p.write_entries / p.bus_channels()))),
+      write_low_(std::min(p.write_low, write_high_ - 1)),
       bypass_max_(p.bypass_max),
       policy_(p.page_policy),
       last_column_(kLongAgo) {
@@ -448,7 +449,7 @@ void Channel::issue_column(const Choice &c) {
         owed_ -= owed_ != 0;
     } else if (draining_ && queued_[0] && ++drained_ == write_high_) { // new writes come as fast as they are served
         draining_ = false;
-        owed_ = queued_[0];
+        owed_ = std::min(queued_[0], write_high_); // not more: each may bring a write
     }
     if (b.queue[d].head == kNone)
         work_[d] &= ~(std::uint64_t{1} << c.at);

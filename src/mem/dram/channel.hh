@@ -203,7 +203,7 @@ class Channel {
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes
     bool draining_ = false;  ///< writes although reads may wait
     unsigned drained_ = 0;   ///< writes of this drain that reads have waited for
-    unsigned owed_ = 0;      ///< reads that have waited for a whole drain, and go before the next one
+    unsigned owed_ = 0;      ///< reads that go before the next drain: as many as the last one wrote, if they waited
     unsigned last_rank_ = 0, last_direction_ = 0;
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
     Cycle bus_same_ = 0, bus_other_ = 0;        ///< earliest column command of the direction being served

@@ -115,6 +115,24 @@ TEST(DramController, FullWriteQueueDrainsForTheOneWhoWaits) {
     EXPECT_TRUE(u.dram.can_accept(true));
 }
 
+TEST(DramController, AFullWriteQueueIsDrainedAlthoughNoChannelHasWriteHighOfIts) {
+    DramParams p = small_part();
+    p.channels = 2;
+    p.write_entries = 8, p.write_high = 8, p.write_low = 4;
+    EventQueue queue;
+    DramController dram(queue, "dram", p);
+    Addr line = 0;
+    const auto next = [&line](unsigned channel) { return (2 * ++line + channel) * kLineBytes; };
+    for (unsigned i = 0; i < p.write_entries; ++i)
+        dram.push({next(i % 2), true, 0, nullptr}, 0);
+    for (Tick now = 0; now < 2000 * kNs; now += kNs) {
+        queue.run(now);
+        for (unsigned channel = 0; dram.can_accept(false); channel ^= 1) // reads never cease
+            dram.push({next(channel), false, 0, nullptr}, now);
+    }
+    EXPECT_TRUE(dram.can_accept(true));
+}
+
 TEST(DramController, ChannelsWorkSideBySideUnlessGanged) {
     for (const bool ganged : {false, true}) {
         DramParams p = small_part();

@@ -233,5 +233,21 @@ TEST(DramWrites, ThatNeverCeaseDoNotStarveReads) {
     EXPECT_GE(writes, 6u) << "a drain that has begun is not cut short";
 }
 
+TEST(DramWrites, AreServedAsOftenAsReadsWhereBothNeverCease) {
+    DramParams p = small_part();
+    p.write_entries = 16, p.write_high = 4, p.write_low = 1; // and more reads are within the scheduler's depth
+    Traced channel(p);
+    unsigned n = 0;
+    for (Cycle now = 0; now < 20'000; ++now) {
+        while (channel.writes() < 12)
+            add(channel, {0, 0, ++n % 256, true, now}, n);
+        while (channel.reads() < 32)
+            add(channel, {0, 1, ++n % 256, false, now}, n);
+        channel.run(now);
+    }
+    const auto reads = channel.trace.count(K::read), writes = channel.trace.count(K::write);
+    EXPECT_NEAR(writes, reads, 8) << "a line that is read replaces another one, which may have to be written";
+}
+
 } // namespace
 } // namespace moscope::dram::testing
