@@ -15,19 +15,29 @@ void Network::attach_from(NodeIndex node, unsigned vnet, MessageBuffer *buffer) 
     MOSCOPE_CHECK(node < nodes_ && vnet < kMaxVnets);
     from_network(node, vnet) = buffer;
     if (buffer->ordered)
-        jitter_.set_ordered(vnet);
+        keep_order(vnet);
 }
 
 void Network::attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer) {
     MOSCOPE_CHECK(node < nodes_ && vnet < kMaxVnets);
     buffer->ingress = ingress(node);
+    to_network_[vnet].push_back(buffer);
     if (buffer->ordered)
-        jitter_.set_ordered(vnet);
+        keep_order(vnet);
+    else if (jitter_.ordered(vnet))
+        buffer->keep_order();
     if (buffer->capacity == 0)
         return;
     if (bounded_to_.empty())
         bounded_to_.resize(from_network_.size());
     bounded_to_[std::size_t{node} * kMaxVnets + vnet] = buffer;
+}
+
+/// A virtual network is ordered if any buffer on it is declared so.
+void Network::keep_order(unsigned vnet) {
+    jitter_.set_ordered(vnet);
+    for (MessageBuffer *b : to_network_[vnet])
+        b->keep_order();
 }
 
 std::size_t Network::held() {

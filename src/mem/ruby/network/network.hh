@@ -5,6 +5,7 @@
 // virtual functions here are for building, statistics and reports. Times are femtoseconds.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -45,7 +46,7 @@ class Network {
     /// Registers a buffer that the network fills. If it is declared ordered, its virtual network keeps the
     /// order of messages of each pair of controllers.
     void attach_from(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
-    /// Registers a buffer that leads into the network; needed for those with a capacity or declared ordered.
+    /// Registers a buffer that leads into the network; needed for those with a capacity or on an ordered network.
     /// The place of a message in a bounded buffer is free when the network has sent all of it on.
     void attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
 
@@ -129,9 +130,12 @@ class Network {
         std::vector<Tick> last_[kMaxVnets]; ///< [source][destination], ordered networks only
     };
 
+    void keep_order(unsigned vnet);
+
     unsigned nodes_;
     std::vector<MessageBuffer *> from_network_; ///< [node][vnet]
-    std::vector<MessageBuffer *> bounded_to_;   ///< [node][vnet]; empty while there is none
+    std::array<std::vector<MessageBuffer *>, kMaxVnets> to_network_;
+    std::vector<MessageBuffer *> bounded_to_; ///< [node][vnet]; empty while there is none
     Jitter jitter_;
 };
 

@@ -2,6 +2,8 @@
 // Message buffers: entry, the way across the chip, and the return of stalled messages.
 #include "mem/ruby/runtime/message_buffer.hh"
 
+#include <algorithm>
+
 #include "mem/ruby/runtime/controller.hh"
 
 namespace moscope::ruby {
@@ -79,10 +81,23 @@ Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
 
 void MessageBuffer::put_back(Message *m, Tick arrival) { put(m, arrival); }
 
+/// The tick at which m enters the network, behind those to its destinations that were sent before it.
+Tick MessageBuffer::in_order(Message &m, Tick arrival) {
+    if (m.to != kMaxNodes) {
+        arrival = std::max(arrival, latest_[m.to]);
+        latest_[m.to] = arrival;
+    } else if (m.dest_offset) {
+        m.destination().for_each([&](NodeIndex n) { arrival = std::max(arrival, latest_[n]); });
+        m.destination().for_each([&](NodeIndex n) { latest_[n] = arrival; });
+    }
+    m.account(Segment::queue, arrival);
+    return arrival;
+}
+
 [[gnu::flatten]] void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each message sent
     if (ingress) {
         ++in_network_entry;
-        ingress->push(m, arrival);
+        ingress->push(m, latest_.empty() ? arrival : in_order(*m, arrival));
     } else {
         put(m, arrival);
     }

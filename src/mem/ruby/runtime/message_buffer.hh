@@ -52,11 +52,13 @@ class MessageBuffer {
     AbstractController *consumer = nullptr; ///< wakes when a message arrives
     Ingress *ingress = nullptr;             ///< "To" the network when set
     std::uint8_t vnet = 0xff;
-    bool ordered = false;
+    bool ordered = false;                  ///< as declared; keep_order() where the network keeps it
     unsigned capacity = 0;                 ///< messages; 0: not bounded
     Segment wait_segment = Segment::queue; ///< what waiting in this buffer is charged to
     Segment work_segment = Segment::count; ///< what acting on its messages is charged to; count: the controller's
 
+    /// "To" buffers: messages to one destination enter the network in the order in which they are sent.
+    void keep_order() { latest_.resize(kMaxNodes); }
     /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
     void enqueue(Message *m, Tick arrival);
     /// Sends m from within the controller, to arrive at an edge of its clock.
@@ -139,6 +141,7 @@ class MessageBuffer {
         Tick tick;
         Message *message;
     };
+    Tick in_order(Message &m, Tick arrival);
     void put(Message *m, Tick arrival);
     void put_back(Message *m, Tick arrival);
     void note_head() {
@@ -149,6 +152,7 @@ class MessageBuffer {
     TimedQueue<Message *> queue_;
     Tick *head_ = nullptr;
     std::vector<Stalled> stalled_;
+    std::vector<Tick> latest_; ///< by destination: when the last message to it enters the network; empty: no order
 };
 
 } // namespace moscope::ruby
