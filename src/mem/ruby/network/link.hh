@@ -117,7 +117,7 @@ struct Link {
         std::uint64_t sent[2] = {0, 0}; ///< packets
         Tick wait = 0;                  ///< sum over packets
         Tick credit_stall = 0;
-        Tick blocked_since = kNever;
+        Tick blocked_since = kNever;      ///< later than now while the link is busy
         std::vector<Fifo<Waiting>> queue; ///< by input port
         unsigned bytes[2] = {0, 0};
 
@@ -135,7 +135,7 @@ struct Link {
             sent[0] = sent[1] = 0;
             wait = credit_stall = 0;
             if (blocked_since != kNever)
-                blocked_since = now;
+                blocked_since = std::max(blocked_since, now);
         }
     };
 
@@ -212,6 +212,15 @@ struct Link {
     Tick credit(const Channel &c, bool with_data) const {
         const Tick command = c.commands.next(free_commands);
         return with_data ? std::max(command, c.data.next(free_data)) : command;
+    }
+
+    /// The link is busy until `until` from now on: channels that have no buffer lose no time meanwhile.
+    [[gnu::noinline]] void interrupt_stalls(Tick now, Tick until) {
+        for (Channel &c : channel)
+            if (c.blocked_since != kNever) {
+                c.credit_stall += std::max<Tick>(0, now - c.blocked_since);
+                c.blocked_since = until;
+            }
     }
 
     Router *from = nullptr, *to = nullptr;

@@ -72,6 +72,8 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     if (data)
         channel.data.take(link.free_data);
     link.free_at = now + channel.serialization[data];
+    if (__builtin_expect(link.waiting & ~(1u << channel.number), 0))
+        link.interrupt_stalls(now, link.free_at);
     link.next_channel = (channel.number + 1) & 31;
 
     const Tick waited = now - m->stamp, on_link = channel.on_link[data];

@@ -122,6 +122,25 @@ TEST(Bandwidth, TwoDataBuffersLimitALinkToTwoPacketsPerRoundTrip) {
     EXPECT_EQ(s.link[0].channel[2].credit_stall_fs, (kPackets / 2) * (round - 2 * kData));
 }
 
+// A link that waits for buffers of one channel carries the packets of another meanwhile.
+TEST(Bandwidth, AStallForBuffersIsNoTimeInWhichTheLinkIsBusy) {
+    auto p = machine(2, line_of_routers(2));
+    p.links[0].latency_fs = ns(100);
+    p.channels[3].commands = 64;
+    Bench b(p);
+    constexpr unsigned kPackets = 101;
+    for (unsigned i = 0; i < 400; ++i)
+        b.send(0, {1}, 3, false, ns(7) * i + ns(50));
+    const Tick last = last_of(b, kPackets);
+    const auto s = b.net->stats();
+    const Tick stalled = s.link[0].channel[2].credit_stall_fs, busy = s.link[0].channel[2].busy_fs;
+    const Tick others = s.link[0].channel[3].busy_fs;
+    EXPECT_EQ(s.link[0].channel[3].credit_stall_fs, 0);
+    EXPECT_EQ(others, 400 * ns(2));
+    // Until its last packet has been sent, the link is busy or its response channel lacks a buffer.
+    EXPECT_EQ(stalled + busy + others, last - ns(1) - ns(100) - ns(1));
+}
+
 TEST(Bandwidth, APortTakesItsBytesPerCycle) {
     auto p = machine(1, {}, 2);
     Bench b(p);
