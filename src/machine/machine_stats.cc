@@ -81,8 +81,8 @@ ordered_json Machine::stats() const {
         ordered_json channels_of = ordered_json::array();
         for (unsigned c = 0; c < node->controller->channels(); ++c, ++nth)
             channels_of.push_back(counters_json<ordered_json>(
-                node->controller->stats(c) -
-                (nth < impl_->dram_base.size() ? impl_->dram_base[nth] : dram::ChannelStats{})));
+                dram::counted_between(nth < impl_->dram_base.size() ? impl_->dram_base[nth] : dram::ChannelStats{},
+                                      node->controller->stats(c))));
         memory.push_back({{"name", node->controller->name()}, {"channels", std::move(channels_of)}});
         if (node->prefetcher)
             memory.back()["prefetch"] = counters_json<ordered_json>(node->prefetcher->stats);

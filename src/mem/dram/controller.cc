@@ -7,6 +7,22 @@
 
 namespace moscope::dram {
 
+ChannelStats counted_between(const ChannelStats &begin, const ChannelStats &end) {
+    ChannelStats s = end - begin;
+    for (Cycle &fewer : s.lost)
+        while (fewer < 0) {
+            Cycle &most = *std::max_element(s.lost.begin(), s.lost.end());
+            const Cycle n = std::min(std::max<Cycle>(most, 0), -fewer);
+            most -= n;
+            fewer += n;
+            if (n == 0) { // the window has no idle clock
+                s.accounted -= fewer;
+                fewer = 0;
+            }
+        }
+    return s;
+}
+
 DramController::DramController(EventQueue &queue, std::string name, const DramParams &params)
     : Component(queue, std::move(name), &DramController::wake), params_(params), map_(params) {
     params_.validate();

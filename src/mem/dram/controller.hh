@@ -15,6 +15,11 @@
 
 namespace moscope::dram {
 
+/// What a channel has counted from `begin` to `end`. Idle clocks before a burst are counted as they pass, and get their
+/// final reason with the burst: those before `begin` may have changed their reason since. The clocks of the window make
+/// up for them, so that no reason has fewer than none.
+ChannelStats counted_between(const ChannelStats &begin, const ChannelStats &end);
+
 class DramController : public Component {
   public:
     using DoneFn = void (*)(void *owner, const DramRequest &request, Tick when);

@@ -195,6 +195,32 @@ TEST(DramRandom, BusTimeAddsUp) {
     }
 }
 
+TEST(DramRandom, BusTimeOfShortWindowsAddsUp) {
+    Rng rng(11);
+    for (unsigned i = 0; i < 60; ++i) {
+        const DramParams p = random_controller(rng);
+        EventQueue queue;
+        DramController dram(queue, "dram", p);
+        Traffic traffic(queue, dram, i, 600);
+        std::vector<ChannelStats> begin(dram.channels());
+        for (Tick end = 0; queue.next() != kNever;) {
+            end = std::max(end, queue.next()) + static_cast<Tick>(rng.below(100)) * p.tCK_fs;
+            queue.run(end);
+            dram.sync(end);
+            for (unsigned c = 0; c < dram.channels(); ++c) {
+                const ChannelStats now = dram.stats(c), s = counted_between(begin[c], now);
+                begin[c] = now;
+                Cycle sum = s.busy;
+                for (unsigned r = 0; r < kLostReasons; ++r) {
+                    EXPECT_GE(s.lost[r], 0) << kLostNames[r];
+                    sum += s.lost[r];
+                }
+                EXPECT_EQ(sum, s.accounted);
+            }
+        }
+    }
+}
+
 TEST(DramRandom, WakingAtEveryCommandChangesNothing) {
     Rng rng(9);
     for (unsigned i = 0; i < 60; ++i) {
