@@ -75,7 +75,7 @@ def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:
 
 @pytest.mark.parametrize("arguments, right", [
     (["MIS"], "such as MSI"),
-    (["MSI", "--caches", "huge"], "tiny or machine"),
+    (["MSI", "--caches", "huge"], "tiny, machine or mixed"),
     (["MSI", "--cores", "0"], "1 to 256"),
     (["MSI", "--ops", "0"], "1 or more"),
     (["MSI", "--with", "dmaa"], "such as dma"),
