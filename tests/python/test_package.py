@@ -147,7 +147,7 @@ def test_a_wheel_in_an_empty_environment_measures_latency_and_runs_four_cores(tm
     subprocess.run([bin_ / "pip", "install", wheel], check=True, env={**clean, **pip_settings})
     (tmp_path / "home/.cache/moscope").mkdir(parents=True)
     if (paths.cache_dir() / "guest").is_dir():  # packages of the guest, downloaded once
-        shutil.copytree(paths.cache_dir() / "guest", tmp_path / "home/.cache/moscope/guest",
+        shutil.copytree(paths.cache_dir() / "guest", tmp_path / "home/.cache/moscope/guest", symlinks=True,
                         ignore=shutil.ignore_patterns("checkpoints"))
 
     def moscope(*arguments: str) -> dict[str, object]:
