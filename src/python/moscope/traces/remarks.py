@@ -65,7 +65,7 @@ def replaced(document: Document, access: dict[str, Any]) -> list[str]:
 
 def without_message(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay]) -> list[str]:
     """A sentence for each of the access's delays that no message had, unless the run ended before its messages were sent."""
-    if document.get("violations") or document.get("protocol_error"):
+    if not delays or document.get("violations") or document.get("protocol_error"):
         return []
     sent = [(m["type"], d["to"]) for m in document["messages"] if m["access"] == access["id"] and m["network"] for d in m["deliveries"]]
     said = []
