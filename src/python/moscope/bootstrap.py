@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from moscope import paths, streams, toolchain
 from moscope._version import VERSION
+from moscope.aside import write_whole
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
 
 # Folders and files whose change asks for a build (tests are built by `moscope test`).
@@ -250,13 +251,7 @@ def ensure_built(venv: Path, voice: Voice) -> None:
         voice.say("sources changed, building")
     install_packages(voice)
     scons(venv, [], voice)
-    write_stamp(stamp, digest)  # taken before the build, so that an edit made meanwhile builds again
-
-
-def write_stamp(stamp: Path, text: str) -> None:
-    partial = stamp.with_name(f"{stamp.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.replace(stamp)
+    write_whole(stamp, digest)  # taken before the build, so that an edit made meanwhile builds again
 
 
 def ensure_checks(libraries: list[Path], voice: Voice) -> None:
@@ -277,7 +272,7 @@ def ensure_checks(libraries: list[Path], voice: Voice) -> None:
     scons(Path(sys.prefix), [str(library.relative_to(paths.root())) for library in stale], voice)
     if digest:  # of the build before, so that an edit made meanwhile builds again
         for library in stale:
-            write_stamp(library.with_suffix(".built"), stamp_of(library, digest))
+            write_whole(library.with_suffix(".built"), stamp_of(library, digest))
 
 
 def belongs(library: Path, digest: str) -> bool:

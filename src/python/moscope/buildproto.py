@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from moscope import paths, toolchain
+from moscope.aside import written_aside
 from moscope.errors import BuildFailed, MoscopeError, SimulatorBug, UserError, unknown_name
 
 Report = Callable[[str], None]
@@ -147,16 +148,12 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         made = list(pool.map(one, sources))
     report(f"link    {library.name}")
-    unfinished = library.with_name(f"{library.name}.{os.getpid()}")
     build = paths.root() / "build" / variant
     # What is built into the user's cache stays there, while a checkout may be moved with all that it has built.
     found = str(build) if paths.installed() else f"$ORIGIN/{os.path.relpath(build, library.parent)}"
-    try:
+    with written_aside(library) as unfinished:
         run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(unfinished), "-L" + str(build),
                   "-lmoscope_engine", f"-Wl,-rpath,{found}", "-Wl,-z,defs"])
-        unfinished.replace(library)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 GXX_ERROR = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import jsonio
+from moscope.aside import write_whole
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError
 from moscope.gem5 import binary, full_system, programs
@@ -60,7 +61,7 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
         (folder / "run.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
     if points and main.report(plan, shared):
         document["report"] = str(plan.out / directory.REPORT)
-        directory.write_whole(plan.out / "run.json", jsonio.dumps(document))
+        write_whole(plan.out / "run.json", jsonio.dumps(document) + "\n")
     return Outcome(document, failed)
 
 

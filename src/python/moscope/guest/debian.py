@@ -4,11 +4,11 @@ scripts run. What the guest's busybox does is left out: the shell, basic command
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import packages
 from moscope.guest.packages import Say
@@ -47,9 +47,7 @@ def closure(names: Iterable[str], say: Say) -> list[str]:
         except (FileNotFoundError, ValueError):
             found = _depends(asked, say)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        partial = kept.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps(found), encoding="utf-8")
-        partial.replace(kept)
+        write_whole(kept, json.dumps(found))
     return found
 
 

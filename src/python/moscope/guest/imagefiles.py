@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of a root image on the host, for the symbols of its programs: taken out of the squashfs when asked for, and kept beside it."""
 
-import os
 import subprocess
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import rootimage
 
@@ -35,9 +35,7 @@ class ImageFiles:
             if not content.startswith(ELF):
                 return None
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.{os.getpid()}")
-            partial.write_bytes(content)
-            partial.replace(target)
+            write_whole(target, content)
         except OSError:
             return None
         return target

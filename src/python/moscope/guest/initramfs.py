@@ -5,6 +5,7 @@ The bytes depend on nothing but what goes in, so the same kernel, busybox and sc
 under its digest.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import packages
 from moscope.guest.cpio import Archive
@@ -123,9 +125,7 @@ def _add_modules(archive: Archive, kernel: Kernel) -> None:
 def _keep(content: bytes) -> Initramfs:
     folder = packages.cache() / "initramfs"
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{os.getpid()}"
-    partial.write_bytes(content)
-    digest = packages.digest_of(partial)
+    digest = hashlib.sha256(content).hexdigest()
     path = folder / f"{digest[:32]}.cpio"
-    partial.replace(path)
+    write_whole(path, content)
     return Initramfs(path, digest)

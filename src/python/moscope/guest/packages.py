@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope import paths
+from moscope.aside import write_whole
 from moscope.errors import UserError
 
 Say = Callable[[str], None]
@@ -116,9 +117,7 @@ def _remembered(chosen: Path) -> Package | None:
 
 def _remember(chosen: Path, package: Package) -> None:
     chosen.parent.mkdir(parents=True, exist_ok=True)
-    partial = chosen.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps({"name": package.name, "version": package.version, "sha256": package.sha256}))
-    partial.replace(chosen)
+    write_whole(chosen, json.dumps({"name": package.name, "version": package.version, "sha256": package.sha256}))
 
 
 def _tree(sha256: str) -> Path:

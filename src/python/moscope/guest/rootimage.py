@@ -15,6 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import packages
 from moscope.guest.packages import Say
@@ -44,9 +45,7 @@ def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> Ro
             return image
         image, chosen = _make(say, included, script), _chosen(recipe)
         chosen.parent.mkdir(parents=True, exist_ok=True)
-        partial = chosen.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"sha256": image.sha256}))
-        partial.replace(chosen)
+        write_whole(chosen, json.dumps({"sha256": image.sha256}))
         return image
 
 

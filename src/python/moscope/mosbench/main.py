@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import errors, jsonio
+from moscope.aside import write_whole
 from moscope.cli import Shared
 from moscope.config import load_machine
 from moscope.errors import UserError
@@ -17,7 +18,6 @@ from moscope.runs import options
 from moscope.sweeps import main as sweeps
 from moscope.sweeps import overrides, report, results
 from moscope.sweeps.spec import Spec, Value
-from moscope.sweeps.store import write_whole
 
 SCHEMA = "moscope.mosbench/1"
 DEFAULT_OUT = Path("moscope-out/mosbench")

@@ -8,15 +8,14 @@ read is kept in the cache by the image's digest.
 
 import contextlib
 import json
-import os
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from moscope import paths
+from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest.packages import digest_of
 from moscope.naming import debug_file, elf, kallsyms, unpack
@@ -141,13 +140,10 @@ def _system_calls(file: elf.Elf, rows: Iterable[tuple[int, int, str, str]]) -> d
 
 
 def _keep(folder: Path, files: dict[str, bytes]) -> None:
-    """Written aside and renamed, so that several processes can do it at once. A cache that cannot be written is not used."""
+    """Several processes may do it at once. A cache that cannot be written is not used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            handle, aside = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "wb") as out:
-                out.write(content)
-            os.replace(aside, folder / name)
+            write_whole(folder / name, content)
     except OSError:
         return

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from moscope import paths
+from moscope.aside import write_whole
 from moscope.boot import plan
 from moscope.boot.engine import checkpoint_config
 from moscope.guest import initramfs, kernel
@@ -97,9 +98,7 @@ def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[P
     guest = Guest(create(config), report)
     guest.phase("boot")
     guest.until_marker(initramfs.PROMPT, "the boot")
-    partial = console.with_suffix(f".part-{os.getpid()}")
-    partial.write_bytes(guest.log)
-    partial.replace(console)
+    write_whole(console, guest.log)
     guest.system.save(str(path))
 
 

@@ -4,7 +4,6 @@ there, except for points whose inputs have changed. `run.json` is rewritten when
 """
 
 import json
-import os
 import platform
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from moscope import jsonio, paths
 from moscope._version import VERSION
+from moscope.aside import write_whole
 from moscope.config import walk
 from moscope.errors import UserError
 from moscope.guest import packages
@@ -43,7 +43,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         if not kept.exists():
             if any(out.iterdir()) and any((out / "points").iterdir()):
                 raise UserError(f"{out}: holds points of unknown options: expected another --out")
-            write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}))
+            write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}) + "\n")
         elif without_schema(document(kept)) != identity:
             raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to go on "
                             "with it, or another --out")
@@ -138,7 +138,7 @@ def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, A
     if (plan.out / REPORT).exists():
         found["report"] = str(plan.out / REPORT)
     found["config"] = configuration(plan, points)
-    write_whole(plan.out / "run.json", jsonio.dumps(found))
+    write_whole(plan.out / "run.json", jsonio.dumps(found) + "\n")
     return found
 
 
@@ -154,9 +154,3 @@ def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
         "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
         "core_hz": float(machine.core_clock.hertz), "hops": machine.hops(), "edges": [[e.a, e.b] for e in edges],
     }
-
-
-def write_whole(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)

@@ -4,11 +4,11 @@ groups of a million. src/schema/records.py describes the columns; a field of the
 femtoseconds.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from moscope.aside import written_aside
 from moscope.naming import columns
 from moscope.schema import enumerations, records
 from moscope.schema.emit import arrow
@@ -66,13 +66,11 @@ def convert(raw: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[
     from pyarrow import parquet as pq
 
     count = 0
-    partial = parquet.with_name(f".{parquet.name}.{os.getpid()}")
-    with raw.open("rb") as source, pq.ParquetWriter(partial, marked(table(numpy.zeros(0, RECORD), suppliers, states, named)).schema,
-                                                        compression="zstd") as writer:
+    schema = marked(table(numpy.zeros(0, RECORD), suppliers, states, named)).schema
+    with written_aside(parquet) as partial, raw.open("rb") as source, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         while len(part := numpy.fromfile(source, RECORD, at_a_time)):
             writer.write_table(marked(table(part, suppliers, states, named)))
             count += len(part)
-    partial.replace(parquet)
     raw.unlink()
     return count
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from moscope import errors, jsonio
+from moscope.aside import write_whole
 from moscope.errors import SimulatorBug, UserError
 from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
 from moscope.sweeps import points as planning
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec
-from moscope.sweeps.store import Store, write_whole
+from moscope.sweeps.store import Store
 from moscope.wording import number
 
 SCHEMA = "moscope.sweep/1"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of a sweep: `table.parquet` has a row for each point (parameters, figures, errors), `lines.parquet` a row for each name of
-line of each point. Both are written aside and renamed.
+line of each point.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moscope.aside import written_aside
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec, Value, text
 from moscope.sweeps.store import Store
@@ -94,7 +94,6 @@ def write(spec: Spec, points: list[Point], store: Store) -> Path:
 def _write(found: "pa.Table", path: Path) -> Path:
     from pyarrow import parquet
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    parquet.write_table(found, partial)
-    partial.replace(path)
+    with written_aside(path) as partial:
+        parquet.write_table(found, partial)
     return path

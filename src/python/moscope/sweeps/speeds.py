@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope import paths
-from moscope.sweeps.store import write_whole
+from moscope.aside import write_whole
 
 if TYPE_CHECKING:
     from moscope.sweeps.points import Point

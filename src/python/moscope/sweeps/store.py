@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import jsonio
+from moscope.aside import write_whole
 from moscope.errors import UserError
 
 RESULT, DOCUMENT = "result.json", "document.json"
@@ -139,9 +140,3 @@ def read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def write_whole(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

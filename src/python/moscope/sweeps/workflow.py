@@ -4,15 +4,15 @@
 import hashlib
 import os
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from moscope import jsonio
+from moscope.aside import write_whole
 from moscope.sweeps import jobs
 from moscope.sweeps.points import Point
-from moscope.sweeps.store import Store, write_whole
+from moscope.sweeps.store import Store
 
 SNAKEFILE = Path(__file__).with_name("sweep.smk")
 LARGEST_BATCH = 100
@@ -49,8 +49,6 @@ def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str
         "single": [] if light else list(listed), "batches": batches(missing, at_once) if light else {}, "boots": boots,
         "points": {digest: p.document() for digest, p in listed.items()},
     }
-    partial = store.root / "workflow" / f".Snakefile.{os.getpid()}"
-    shutil.copyfile(SNAKEFILE, partial)
-    partial.replace(store.root / "workflow" / "Snakefile")
+    write_whole(store.root / "workflow" / "Snakefile", SNAKEFILE.read_bytes())
     write_whole(store.config, jsonio.dumps(config) + "\n")
     return config

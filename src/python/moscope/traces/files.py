@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from moscope import jsonio
+from moscope import aside, jsonio
 from moscope.errors import UserError
 
 Document = dict[str, Any]
@@ -24,15 +24,11 @@ def check_target(path: Path | None) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Written aside and renamed."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    """`aside.write_whole` for a file that the user has named."""
     try:
-        aside.write_bytes(data)
-        aside.replace(path)
+        aside.write_whole(path, data)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: expected a file that can be written") from error
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> None:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from moscope import paths
+from moscope.aside import written_aside
 from moscope.errors import UserError
 from moscope.guest.packages import Say
 
@@ -75,12 +76,10 @@ def _library_target(source: Path) -> Path:
 
 
 def _compile(arguments: list[str], target: Path, folder: Path, what: Path, expected: str) -> None:
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    got = subprocess.run([CC, *arguments, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=folder)
-    if got.returncode != 0:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"{what}: does not compile: {_first_error(got.stderr)}: expected {expected}")
-    partial.replace(target)
+    with written_aside(target) as partial:
+        got = subprocess.run([CC, *arguments, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=folder)
+        if got.returncode != 0:
+            raise UserError(f"{what}: does not compile: {_first_error(got.stderr)}: expected {expected}")
 
 
 def _ours() -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope import paths
+from moscope.aside import write_whole
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.runs import directory, display, inputs, job, pool
@@ -78,7 +79,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     out.mkdir(parents=True, exist_ok=True)
     from moscope import jsonio
 
-    directory.write_whole(out / f"{chosen.name}.json", jsonio.dumps(document))
+    write_whole(out / f"{chosen.name}.json", jsonio.dumps(document) + "\n")
     return document, failed
 
 

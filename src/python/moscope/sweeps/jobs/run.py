@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moscope.aside import written_aside
 from moscope.errors import UserError
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
@@ -190,13 +191,12 @@ def configuration(plan: options.Plan, one: options.Point, made_from: inputs.Inpu
 def place(source: Path, target: Path) -> None:
     """The same file under another name: a link where that can be, else a copy."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    partial.unlink(missing_ok=True)
-    try:
-        os.link(source, partial)
-    except OSError:
-        shutil.copyfile(source, partial)
-    partial.replace(target)
+    with written_aside(target) as partial:
+        partial.unlink(missing_ok=True)  # of one that was killed, long ago, in a process of the same number
+        try:
+            os.link(source, partial)
+        except OSError:
+            shutil.copyfile(source, partial)
 
 
 def to_stderr(line: str) -> None:
