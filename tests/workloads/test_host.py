@@ -161,5 +161,20 @@ def test_a_workload_ends_after_the_seconds_given(on_the_host: Run) -> None:
 @pytest.mark.parametrize("family", sorted({w.launcher or w.family for w in workloads.every()}))
 @pytest.mark.parametrize("arguments", [["--bogus", "1"], ["--cores", "x"], ["--cores", "0"], ["nothing"], ["--seconds", "-1"]])
 def test_bad_options_are_answered_with_one_line_and_status_2(family: str, arguments: list[str]) -> None:
+    refused_in_one_line(family, arguments)
+
+
+@pytest.mark.parametrize(("family", "option", "value"), [
+    ("chase", "--node", "abc"), ("chase", "--node", "64"), ("chase", "--warm", "x"), ("chase", "--chains", "0"), ("chase", "--chains", "3x"),
+    ("pedsort", "--fold", "many"), ("pedsort", "--table", "64"), ("metis", "--rounds", "-1"), ("metis", "--words", "1e3"),
+    ("gmake", "--files", "0"), ("gmake", "--compute", "half"), ("pglseek", "--seeks", "x"), ("exim", "--clients", "99999999999999999999"),
+])
+def test_bad_values_of_a_workloads_own_options_are_named(family: str, option: str, value: str) -> None:
+    said = refused_in_one_line(family, [option, value])
+    assert option in said and f'"{value}"' in said
+
+
+def refused_in_one_line(family: str, arguments: list[str]) -> str:
     got = subprocess.run([build.program(family), *arguments], capture_output=True, text=True, timeout=120, check=False)
     assert got.returncode == 2 and len(got.stderr.splitlines()) == 1 and "would be right" in got.stderr
+    return got.stderr

@@ -36,7 +36,7 @@ static char *allocate(uint64_t bytes, unsigned long node) {
     madvise(buffer, whole, MADV_HUGEPAGE);
     unsigned long nodes = 1ul << node;
     if (syscall(SYS_mbind, buffer, whole, kBind, &nodes, 64ul, 0u) && node) {
-        fprintf(stderr, "chase: --node %lu: there is no such node\n", node);
+        fprintf(stderr, "chase: --node: \"%lu\": there is no such node\n", node);
         exit(2);
     }
     for (uint64_t i = 0; i < whole; i += 4096)
@@ -135,22 +135,19 @@ int main(int argc, char **argv) {
     const Extra extras[] = {{"size", &size_text}, {"node", &node_text}, {"warm", &warm_text}, {"chains", &chains_text}};
     options_read(&options, argc, argv, extras, 4);
     const uint64_t size = size_of_text("--size", size_text), lines = size / kLine;
-    const unsigned long node = strtoul(node_text, NULL, 10), warm = strtoul(warm_text, NULL, 10);
-    const unsigned chains = (unsigned)strtoul(chains_text, NULL, 10);
-    if (chains < 1 || chains > kMostChains) {
-        fprintf(stderr, "chase: --chains %s: a number from 1 to %d would be right\n", chains_text, kMostChains);
-        return 2;
-    }
-    if (lines < 2 || node > 63) {
-        fprintf(stderr, "chase: --size %s --node %s: at least 128 bytes on a node from 0 to 63 would be right\n", size_text, node_text);
+    const uint64_t node = number_of_text("chase", "--node", node_text, 0, 63);
+    const uint64_t warm = number_of_text("chase", "--warm", warm_text, 0, 1000000);
+    const unsigned chains = (unsigned)number_of_text("chase", "--chains", chains_text, 1, kMostChains);
+    if (lines < 2) {
+        fprintf(stderr, "chase: --size: \"%s\": at least 128 bytes would be right\n", size_text);
         return 2;
     }
     pin(0);
     char *buffer = allocate(size, node);
     make_chain(buffer, lines);
     stop_on_signals(&options);
-    printf("moscope: chase variant=%s size=%llu node=%lu huge_kib=%llu\n", options.variant, (unsigned long long)size, node,
-           (unsigned long long)huge_kib(buffer));
+    printf("moscope: chase variant=%s size=%llu node=%llu huge_kib=%llu\n", options.variant, (unsigned long long)size,
+           (unsigned long long)node, (unsigned long long)huge_kib(buffer));
     memset(measured, 0, sizeof measured); // its pages are there before they are written in the region
     void *begin[kMostChains] = {buffer}, *p[kMostChains];
     for (unsigned i = 1; i < chains; ++i) {

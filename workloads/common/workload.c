@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "workload.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -15,12 +16,14 @@ static _Noreturn void refuse(const char *name, const char *what, const char *giv
     exit(2);
 }
 
-static uint64_t number(const char *name, const char *what, const char *text, uint64_t most) {
-    char *end;
+uint64_t number_of_text(const char *name, const char *option, const char *text, uint64_t least, uint64_t most) {
+    char *end, right[80];
+    errno = 0;
     const unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || n > most)
-        refuse(name, what, text, "a number");
-    return n;
+    if (*text >= '0' && *text <= '9' && !*end && !errno && n >= least && n <= most)
+        return n;
+    snprintf(right, sizeof right, "a number from %llu to %llu", (unsigned long long)least, (unsigned long long)most);
+    refuse(name, option, text, right);
 }
 
 uint64_t size_of_text(const char *option, const char *text) {
@@ -55,11 +58,11 @@ void options_read(Options *o, int argc, char **argv, const Extra *extras, unsign
         }
         ++i;
         if (!strcmp(a, "--cores"))
-            o->cores = number(o->name, a, value, kMaxCores);
+            o->cores = (unsigned)number_of_text(o->name, a, value, 1, kMaxCores);
         else if (!strcmp(a, "--operations"))
-            o->operations = number(o->name, a, value, UINT64_MAX);
+            o->operations = number_of_text(o->name, a, value, 0, UINT64_MAX);
         else if (!strcmp(a, "--seconds"))
-            o->seconds = number(o->name, a, value, 1000000);
+            o->seconds = (unsigned)number_of_text(o->name, a, value, 0, 1000000);
         else {
             unsigned e = 0;
             while (e < count && (strncmp(a, "--", 2) || strcmp(a + 2, extras[e].name)))
@@ -71,8 +74,6 @@ void options_read(Options *o, int argc, char **argv, const Extra *extras, unsign
             *extras[e].value = value;
         }
     }
-    if (!o->cores)
-        refuse(o->name, "--cores", "0", "1 or more");
     crowded = o->cores > cores_allowed();
     setvbuf(stdout, NULL, _IOLBF, 0);
 }

@@ -45,16 +45,6 @@ static pid_t start(void) {
     return p;
 }
 
-static unsigned number_of(const char *what, const char *text, unsigned long most) {
-    char *end;
-    const unsigned long n = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || n > most) {
-        fprintf(stderr, "exim: --%s: \"%s\": a number up to %lu would be right\n", what, text, most);
-        exit(2);
-    }
-    return (unsigned)n;
-}
-
 static pid_t start_master(const Server *s, int ready) {
     const pid_t p = start();
     if (p)
@@ -86,8 +76,8 @@ int main(int argc, char **argv) {
     const char *clients = "0", *messages = "0", *directory = "/run/exim-spool";
     const Extra extras[] = {{"clients", &clients}, {"messages", &messages}, {"directory", &directory}};
     options_read(&options, argc, argv, extras, 3);
-    Server s = {.directory = directory, .clients = number_of("clients", clients, kMostClients),
-                .messages = number_of("messages", messages, 1000000000)};
+    Server s = {.directory = directory, .clients = (unsigned)number_of_text("exim", "--clients", clients, 0, kMostClients),
+                .messages = (unsigned)number_of_text("exim", "--messages", messages, 0, 1000000000)};
     s.clients = s.clients ? s.clients : 2 * options.cores;
     if (options.operations) // of all threads of the other programs; here of all clients of a core
         s.messages = (options.operations * options.cores + s.clients - 1) / s.clients;

@@ -104,11 +104,8 @@ int main(int argc, char **argv) {
     const char *directory = "/run/gmake", *count = "", *percent = "100";
     const Extra extras[] = {{"directory", &directory}, {"files", &count}, {"compute", &percent}};
     options_read(&options, argc, argv, extras, sizeof extras / sizeof *extras);
-    files = *count ? (unsigned)atoi(count) : kFiles;
-    if (files < 1 || files > kMostFiles) {
-        fprintf(stderr, "gmake: --files: %s: 1 to %d would be right\n", count, kMostFiles);
-        return 2;
-    }
+    files = *count ? (unsigned)number_of_text("gmake", "--files", count, 1, kMostFiles) : kFiles;
+    number_of_text("gmake", "--compute", percent, 0, 1000);
     setenv(kComputing, percent, 1); // for the tools
     if (simulated)
         setenv(kSimulated, "1", 1);

@@ -157,10 +157,10 @@ int main(int argc, char **argv) {
     blocks = (unsigned)(part / kBlock);
     if (part % kBlock || !blocks || part * options.cores >> 32)
         refuse("input", input, "a multiple of 4KiB");
-    words = strtoul(given_words, NULL, 10);
+    words = (unsigned)number_of_text("metis", "--words", given_words, 0, kVocabulary);
     words = words ? words : blocks * kWordsOfBlock;
     chains = (words * kChains + kChainWords - 1) / kChainWords;
-    rounds = strtoul(given_rounds, NULL, 10);
+    rounds = (unsigned)number_of_text("metis", "--rounds", given_rounds, 0, 1000000);
     if (words > kVocabulary)
         refuse("words", given_words, "a number up to 262144, which is that of 8MiB of input,");
     text = shared_memory(part * options.cores);

@@ -174,8 +174,10 @@ int main(int argc, char **argv) {
     if (strcmp(placement, "packed") && strcmp(placement, "spread"))
         refuse("placement", placement, "packed or spread");
     table_room = size_of_text("--table", table);
+    if (table_room < kSmallestTable)
+        refuse("table", table, "at least 4KiB");
     file_bytes = size_of_text("--file", file);
-    folds = strtoul(fold, NULL, 10);
+    folds = number_of_text("pedsort", "--fold", fold, 0, 1000000);
     const unsigned by_cores = options.cores * 2 * kShapes;
     files_there = files ? (unsigned)size_of_text("--files", files) : by_cores > 504 ? by_cores : 504;
     if (files_there < options.cores || files_there > 1 << 20)

@@ -123,15 +123,7 @@ static void make(void) {
     of = shared_memory(options.cores * sizeof *of);
 }
 
-static unsigned long number(const char *option, const char *text) {
-    char *end;
-    const unsigned long n = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || n > 1000000000) {
-        fprintf(stderr, "pglseek: --%s: \"%s\": a number up to 1000000000 would be right\n", option, text);
-        exit(2);
-    }
-    return n;
-}
+static unsigned long number(const char *option, const char *text) { return number_of_text("pglseek", option, text, 0, 1000000000); }
 
 int main(int argc, char **argv) {
     const char *cycles_text = NULL, *seeks_text = NULL;
@@ -139,8 +131,8 @@ int main(int argc, char **argv) {
     options_read(&options, argc, argv, extras, 3);
     // A round is kFold steps of a chain of xor and multiply, four cycles on this processor, and what the load, shift and
     // store beside it take.
-    query_rounds = (cycles_text ? number("query", cycles_text) : kQueryCycles) / (kFold * 8);
-    seeks = seeks_text ? number("seeks", seeks_text) : kSeeks;
+    query_rounds = (cycles_text ? number("--query", cycles_text) : kQueryCycles) / (kFold * 8);
+    seeks = seeks_text ? number("--seeks", seeks_text) : kSeeks;
     make();
     const int ended = run_processes(&options, work);
     uint64_t total = 0, wrong = 0;
