@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each workload as an ordinary program of the host: it does its work, checks it, and ends as asked."""
 
+import os
 import re
 import signal
 import subprocess
@@ -172,6 +173,20 @@ def test_bad_options_are_answered_with_one_line_and_status_2(family: str, argume
 def test_bad_values_of_a_workloads_own_options_are_named(family: str, option: str, value: str) -> None:
     said = refused_in_one_line(family, [option, value])
     assert option in said and f'"{value}"' in said
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_exim_ends_with_a_wrong_result_where_a_client_is_killed(tmp_path: Path, at_once: bool) -> None:
+    command = [build.program("exim"), "--cores", "2", "--clients", "48", "--directory", str(tmp_path / "spool")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while len(pids := children.read_text().split()) < 49:
+            assert process.poll() is None
+        if not at_once:
+            time.sleep(0.5)
+        os.kill(int(pids[-1]), signal.SIGKILL)
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode == 1 and "verify=wrong" in said
 
 
 def refused_in_one_line(family: str, arguments: list[str]) -> str:

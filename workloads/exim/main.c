@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@ static Options options = {.name = "exim"};
 // counts, and, when it writes some, the pages. How many is assumed. With 256 of them copying and releasing came before all else
 // on 48 cores; in the published profile neither is among the first seven functions, and looking up a file's pages is.
 enum { kPrivateBytes = 64 << 12 };
+enum { kSilentMs = 100 }; // without a first connection: time to see whether a client is there no more
 
 static void listen_on_loopback(Server *s) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -60,10 +62,21 @@ static pid_t start_master(const Server *s, int ready) {
     master(s);
 }
 
-// Until each client has had its first connection; 0 if they ended before.
+static int one_has_failed(void) {
+    siginfo_t who = {.si_pid = 0};
+    return !waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) && who.si_pid && (who.si_code != CLD_EXITED || who.si_status);
+}
+
+// Until each client has had its first connection; 0 if one failed or all ended before.
 static int all_at_work(const Server *s, int ready) {
     char bytes[64];
     for (unsigned n = 0; n < s->clients;) {
+        struct pollfd one = {ready, POLLIN, 0};
+        if (!poll(&one, 1, kSilentMs)) {
+            if (one_has_failed())
+                return 0;
+            continue;
+        }
         const ssize_t got = read(ready, bytes, sizeof bytes);
         if (got == 0 || (got < 0 && errno != EINTR))
             return 0;
@@ -107,7 +120,9 @@ int main(int argc, char **argv) {
         }
     close(ready[1]);
     const int working = all_at_work(&s, ready[0]) || stopped;
-    if (working && !stopped)
+    if (!working)
+        s.shared->stop = 1;
+    else if (!stopped)
         region_begin();
     // Clients end by themselves after --messages; otherwise there is nothing to do but to wait to be stopped.
     unsigned failed = 0, ended = 0;
@@ -125,7 +140,10 @@ int main(int argc, char **argv) {
             continue;
         }
         ++ended;
-        failed += status != 0;
+        if (status) { // it has said why, unless it was killed; without it the others measure something else
+            ++failed;
+            s.shared->stop = 1;
+        }
     }
     if (!stopped && !failed)
         region_end();
