@@ -107,6 +107,13 @@ def test_a_query_of_a_table_that_the_run_lacks_says_why(tmp_path: Path) -> None:
         run.sql("SELECT line FROM Transactions JOIN lines USING (point, line)")
 
 
+@pytest.mark.parametrize("query", ["SELECT nothing FROM lines", "SELEKT 1", "SELECT * FROM elsewhere"])
+def test_a_query_that_cannot_be_answered_is_a_user_error(query: str, tmp_path: Path) -> None:
+    run = package.open_run(synthetic_run.write_run(tmp_path / "run", cores=(1,)))
+    with pytest.raises(package.UserError, match="Run.sql: .*(nothing|SELEKT|elsewhere)"):
+        run.sql(query)
+
+
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"points": null}'])
 def test_a_document_of_something_else_is_no_run(text: str, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(text)

@@ -52,6 +52,24 @@ def test_a_seed_that_no_run_can_have_is_a_user_error(seed: Any, said: str) -> No
             call()
 
 
+@pytest.mark.parametrize("options, said", [
+    ({"begin": 5}, "--begin: 5: expected a text"), ({"program": ["/bin/true"]}, "--program: .*: expected a text"),
+    ({"window": 5}, "--window: 5: expected a text"), ({"warmup": 1.5}, "--warmup"), ({"detail": True}, "--detail"),
+    ({"memory_per_node": 2**30}, "--memory-per-node"), ({"stdin": 0}, "--stdin: 0: expected a path"), ({"take": 1}, "--take"),
+    ({"machine": 5}, "--machine: 5: expected a path"), ({"out": 5}, "--out: 5: expected a path"),
+])
+def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(package.UserError, match=said):
+        package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, **options})
+
+
+@pytest.mark.parametrize("call", [lambda: package.open_run(5), lambda: package.trace(5), lambda: package.trace(SCRIPT, 5),  # type: ignore[arg-type]
+                                  lambda: package.latency(3), lambda: package.sweep("trace", machine=2)])  # type: ignore[arg-type]
+def test_an_argument_of_another_type_is_a_user_error_in_every_call(call: Callable[[], Any]) -> None:
+    with pytest.raises(package.UserError):
+        call()
+
+
 @pytest.mark.parametrize("options, said", [({"windows": 1.5}, "--windows: 1.5: expected a whole number"),
                                            ({"threads": "2"}, "--threads: 2: expected a whole number"),
                                            ({"until_error": 0.03}, "--until-error: 0.03: expected")])

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from moscope.api.values import place
 from moscope.failures import NO_ROOM, as_error
 
 Place = str | os.PathLike[str]
@@ -24,6 +25,7 @@ class Folder:
 @contextmanager
 def folder_for(out: Place | None, what: str) -> Iterator[Folder]:
     """`out`, or a temporary folder. A call that does not end well leaves no temporary folder; a full disk is a user error."""
+    place("--out", out)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix=f"moscope-{what}-")
     try:
         yield Folder(Path(kept.name if kept else out or ""), kept)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Union
 
 from moscope.api import html
+from moscope.api.values import place
 from moscope.config import ConfigError, load_machine, machine_names, walk
 from moscope.config import Machine as Description
 from moscope.config.keys import known_keys
@@ -37,7 +38,7 @@ class Machine:
 
     def __init__(self, base: AnyMachine = "opteron48", values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         given = base if isinstance(base, Machine) else None
-        self.base: str = given.base if given else os.fspath(base)  # type: ignore[arg-type]
+        self.base: str = given.base if given else place("--machine", base) or ""
         self.changes: dict[str, str] = dict(given.changes) if given else {}
         if named:
             keys = {key.replace(".", "_"): key for key in known_keys(load_machine(self.base))}

@@ -13,7 +13,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
-from moscope.api.values import several, whole
+from moscope.api.values import place, several, text, whole
 from moscope.errors import MoscopeError, UserError
 from moscope.schema.enumerations import TIME_KIND
 
@@ -100,7 +100,7 @@ class Run:
 
     def sql(self, query: str) -> "pyarrow.Table":
         """The answer to a query in SQL over the tables, which have the names of the attributes:
-        `run.sql("SELECT name, sum(stall) FROM lines GROUP BY name")`."""
+        `run.sql("SELECT name, sum(stall) FROM lines GROUP BY name")`. Raises UserError for a query that DuckDB does not accept."""
         import duckdb
         import pyarrow
 
@@ -119,7 +119,9 @@ class Run:
                 for name, why in missing.items():
                     if f"table with name {name} does not exist" in str(error).lower():
                         raise why from None
-                raise
+                raise UserError(f"Run.sql: {error}") from None
+            except duckdb.Error as error:
+                raise UserError(f"Run.sql: {error}") from None
 
     def _repr_html_(self) -> str:
         rows = [[p["workload"], p["kernel"], p["cores"], p["throughput_per_s"], p["stderr_per_s"], 100 * p["memory"], p["bottleneck"]]
@@ -135,7 +137,7 @@ def _name(point: dict[str, Any]) -> str:
 
 def open_run(path: Place) -> Run:
     """The results in a run directory, of `moscope run --out` or of `moscope.run(out=...)`. Raises UserError if there is none."""
-    folder = Path(path)
+    folder = Path(place("moscope.open_run", path) or "")
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
@@ -170,13 +172,15 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     from moscope.runs import directory, main, options
 
     chosen = machine_of(machine)
-    given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores), warmup=warmup, window=window,
-                            windows=None if windows is None else whole("--windows", windows), detail=detail,
-                            memory_per_node=memory_per_node, begin=begin, program=program,
+    given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores),
+                            warmup=text("--warmup", warmup), window=text("--window", window),
+                            windows=None if windows is None else whole("--windows", windows), detail=text("--detail", detail) or "table",
+                            memory_per_node=text("--memory-per-node", memory_per_node), begin=text("--begin", begin),
+                            program=text("--program", program),
                             threads=None if threads is None else whole("--threads", threads),
                             until_error=None if until_error is None else str(until_error), packages=several(packages),
-                            variables=several(variables), stdin=None if stdin is None else str(stdin),
-                            take=None if take is None else str(take), count=several(count))
+                            variables=several(variables), stdin=place("--stdin", stdin),
+                            take=place("--take", take), count=several(count))
     with folder_for(out, "run") as folder:
         shared = call(chosen, seed, progress, folder.path)
         plan = options.make(shared, given)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 from moscope.api import html
 from moscope.api.machine import AnyMachine, Machine, machine_of
 from moscope.api.progress import call
+from moscope.api.values import text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -109,6 +110,6 @@ def trace(script: str, machine: AnyMachine = "opteron48", *, seed: int = 1) -> T
     from moscope.traces.script import parse
 
     chosen = machine_of(machine)
-    steps = parse(script, chosen.description)
+    steps = parse(text("script", script) or "", chosen.description)
     subject = prepare(call(chosen, seed, False), chosen.description, delays=has_delays(steps))
     return Trace(chosen, run_script(subject, steps, script))

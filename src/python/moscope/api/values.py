@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values as callers give them: Python's numbers or numpy's, one text where several are expected."""
+"""Values as callers give them: Python's numbers or numpy's, one text where several are expected. What is of another kind is a
+UserError, before anything else sees it."""
 
 import operator
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,11 +11,25 @@ from moscope.errors import UserError
 
 
 def whole(option: str, value: Any) -> int:
-    """A whole number. UserError for anything else, before it reaches the engine."""
+    """A whole number."""
     try:
         return operator.index(value)
     except TypeError:
         raise UserError(f"{option}: {value}: expected a whole number") from None
+
+
+def text(option: str, value: Any) -> str | None:
+    """A text, or none."""
+    if value is None or isinstance(value, str):
+        return value
+    raise UserError(f"{option}: {value}: expected a text")
+
+
+def place(option: str, value: Any) -> str | None:
+    """The path of a file or folder, or none."""
+    if value is None or isinstance(value, str | os.PathLike):
+        return value if value is None else os.fspath(value)
+    raise UserError(f"{option}: {value}: expected a path")
 
 
 def several(values: Iterable[str]) -> tuple[str, ...]:
