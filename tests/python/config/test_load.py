@@ -244,3 +244,10 @@ def test_loading_leaves_nothing_behind(tmp_path: Path) -> None:
     write(tmp_path, BASE + "machine = base\n", "base_machine.py")
     load_machine(write(tmp_path, "from base_machine import machine\n"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["base_machine.py", "mine.py"]
+
+
+def test_a_width_that_no_link_takes_is_refused() -> None:
+    with pytest.raises(UserError, match=r"--set links.width=x8: links.width: each edge of the topology has a width of its own"):
+        load_machine("magnycours_4p", ["links.width=x8"])
+    load_machine("magnycours_4p", ["links.clock=2.4GHz"])
+    load_machine("magnycours_4p", ["links.width=x8", "topology=ring"])

@@ -60,7 +60,9 @@ def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float 
 def with_sets(machine: Machine, path: Path, sets: Sequence[str]) -> Machine:
     """The checked machine of the file at `path`, with each `KEY=VALUE` applied: what reads the file once for many variants."""
     try:
-        return _checked(apply_sets(machine, sets))
+        changed = _checked(apply_sets(machine, sets))
+        _check_links_take(changed, sets)
+        return changed
     except ConfigError as error:
         if error.where.startswith("--set"):
             raise
@@ -73,6 +75,15 @@ def _checked(machine: Machine) -> Machine:
     check_dram(machine.dram)
     load_processor(str(machine.cpu))
     return machine
+
+
+def _check_links_take(machine: Machine, sets: Sequence[str]) -> None:
+    """A width or clock that is set for all links is not without effect."""
+    keys = {text.partition("=")[0].strip() for text in sets}
+    for own in ("width", "clock"):
+        if f"links.{own}" in keys and machine.edges() and all(getattr(edge, own) is not None for edge in machine.edges()):
+            raise ConfigError(f"links.{own}: each edge of the topology has a {own} of its own",
+                              f"a topology without, or a machine file with another {own} for each Edge")
 
 
 def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:
