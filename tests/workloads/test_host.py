@@ -167,8 +167,9 @@ def test_bad_options_are_answered_with_one_line_and_status_2(family: str, argume
 
 @pytest.mark.parametrize(("family", "option", "value"), [
     ("chase", "--node", "abc"), ("chase", "--node", "64"), ("chase", "--warm", "x"), ("chase", "--chains", "0"),
-    ("chase", "--chains", "3x"), ("pedsort", "--fold", "many"), ("pedsort", "--table", "64"), ("metis", "--rounds", "-1"), ("metis", "--words", "1e3"),
-    ("gmake", "--files", "0"), ("gmake", "--compute", "half"), ("pglseek", "--seeks", "x"), ("exim", "--clients", "99999999999999999999"),
+    ("chase", "--chains", "3x"), ("pedsort", "--fold", "many"), ("pedsort", "--table", "64"), ("metis", "--rounds", "-1"),
+    ("metis", "--words", "1e3"), ("gmake", "--files", "0"), ("gmake", "--compute", "half"), ("pglseek", "--seeks", "x"),
+    ("exim", "--clients", "99999999999999999999"),
 ])
 def test_bad_values_of_a_workloads_own_options_are_named(family: str, option: str, value: str) -> None:
     said = refused_in_one_line(family, [option, value])
