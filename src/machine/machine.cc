@@ -363,9 +363,9 @@ void Watchdog::look_for_old(Tick now) const {
             requester = name;
         }
     };
-    for (auto *c : machine_.controllers()) {
-        if (c->sequencer_ && now - c->sequencer_->oldest() > limit_)
-            c->sequencer_->for_each([&](const Access &a) { consider(c->name(), a); });
+    for (ruby::Sequencer *s : sequencers_) {
+        if (now - s->oldest() > limit_)
+            s->for_each([&](const Access &a) { consider(s->controller().name(), a); });
     }
     for (unsigned i = 0; i < machine_.dma_ports(); ++i)
         machine_.dma(i).for_each([&](const Access &a) {

@@ -140,7 +140,7 @@ void Machine::Impl::build(Machine &machine, const json &description, const std::
     connect(from);
     for (auto *c : controllers)
         c->init();
-    watchdog = std::make_unique<Watchdog>(processes.queue(0), machine, options.watchdog);
+    watchdog = std::make_unique<Watchdog>(processes.queue(0), machine, requestors, options.watchdog);
     start_threads();
 }
 

@@ -53,8 +53,8 @@ struct NodeDram {
 /// Watches for requests that never finish.
 class Watchdog : public Component {
   public:
-    Watchdog(EventQueue &queue, const Machine &machine, Tick limit)
-        : Component(queue, "watchdog", wake_entry), machine_(machine), limit_(limit) {}
+    Watchdog(EventQueue &queue, const Machine &machine, const std::vector<ruby::Sequencer *> &sequencers, Tick limit)
+        : Component(queue, "watchdog", wake_entry), machine_(machine), sequencers_(sequencers), limit_(limit) {}
     /// Throws if a request is older than the limit.
     void look_for_old(Tick now) const;
     Tick limit() const { return limit_; }
@@ -70,6 +70,7 @@ class Watchdog : public Component {
     std::vector<std::uint64_t> counts() const;
     std::string polling() const;
     const Machine &machine_;
+    const std::vector<ruby::Sequencer *> &sequencers_; ///< of all cores
     std::vector<std::uint64_t>
         before_; ///< how often each transition of each controller had been taken at the last look
     Tick limit_;

@@ -91,7 +91,8 @@ class AbstractController : public Component {
     int transitions_per_cycle = 32;
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
-    Sequencer *sequencer_ = nullptr;                      ///< whose lines change with this controller's transitions
+    /// Whose lines change with this controller's transitions. Of several, one: no hit of theirs is served inline.
+    Sequencer *sequencer_ = nullptr;
     const std::vector<Sequencer *> *requestors = nullptr; ///< by core: controllers report to them what they send
     TraceHook *trace = nullptr;
     MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
