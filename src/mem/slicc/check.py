@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from . import ast
 from .ast import Machine, Stmt
+from .check_data import check_data
 from .check_ends import check_ends
 from .check_hooks import check_hooks
 from .check_names import check_names
@@ -15,7 +16,7 @@ from .errors import Diagnostics, describe
 
 STRICT = frozenset({"unreachable-state", "unused-action", "unused-event", "missing-transition", "missing-return", "no-pop", "no-wakeup",
                     "stall-other-port", "incomplete-message", "format-values", "wake-rank", "enqueue-to-from", "unused-message",
-                    "unknown-machine", "ordered-one-end"})
+                    "unknown-machine", "ordered-one-end", "compared-data"})
 """What `--strict` turns into errors. The project's own protocols are built with it."""
 
 _SENT = {"Destination": "NetDest", "MessageSize": "MessageSizeType"}
@@ -399,6 +400,12 @@ def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] 
     check_names(program, diagnostics)
     check_hooks(program, diagnostics)
     check_support(program, diagnostics)
-    check_ends(program, lambda loc, text, option: diagnostics.error(loc, text) if option in strict
-               else diagnostics.warning(loc, text, option))
+    def warn(loc: ast.Loc, text: str, option: str) -> None:
+        if option in strict:
+            diagnostics.error(loc, text)
+        else:
+            diagnostics.warning(loc, text, option)
+
+    check_ends(program, warn)
+    check_data(program, warn)
     diagnostics.stop_on_error()

@@ -13,7 +13,7 @@ _ADDRESSING = {"mapAddressToMachine", "mapAddressToRange", "createMachineID", "b
 Warn = Callable[[ast.Loc, str, str], None]
 
 
-def _blocks(program: ast.Program) -> Iterator[list[ast.Stmt]]:
+def blocks(program: ast.Program) -> Iterator[list[ast.Stmt]]:
     functions = list(program.functions)
     for machine in program.machines:
         functions += machine.functions
@@ -33,7 +33,7 @@ def _messages(program: ast.Program, warn: Warn) -> None:
 def _machine_types(program: ast.Program, warn: Warn) -> None:
     present = {machine.name for machine in program.machines}
     reported: set[str] = set()
-    for block in _blocks(program):
+    for block in blocks(program):
         for expr in ast.walk_exprs(block):
             if not (isinstance(expr, (ast.Call, ast.MethodCall)) and expr.name in _ADDRESSING):
                 continue
