@@ -75,12 +75,16 @@ template <class Machine> class Path {
         const auto &m = state_->slots[how.who];
         return m.from == kMemory || m.from == m.to || tags_[how.who].arrived;
     }
-    /// Of several such steps, that with the least number comes first: a message that was set aside wakes before DRAM answers,
-    /// and those of one receiver wake in their order.
-    unsigned turn(const Step &how) const {
+    /// Of several such steps, the least comes first: a message that was set aside wakes before DRAM answers, and those of one
+    /// receiver wake in the order in which it looks at its buffers, then in that of their arrival.
+    struct Turn {
+        unsigned receiver = ~0u, buffer = 0, arrived = 0;
+        auto operator<=>(const Turn &) const = default;
+    };
+    Turn turn(const Step &how) const {
         if (how.kind != Step::message || state_->slots[how.who].from == kMemory)
-            return 1u << 30;
-        return tags_[how.who].arrived;
+            return {kMemory, 0, 0};
+        return {state_->slots[how.who].to, state_->slots[how.who].buffer, tags_[how.who].arrived};
     }
 
   private:

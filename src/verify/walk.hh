@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A random way through the states of a model that a machine can go, too: what a machine does by itself comes first. It is replayed on
-// the engine, which has to take the same transitions (tests/protocol/test_verify_walks.py).
+// the engine, which has to take the same transitions (tests/protocol/test_verify.py).
 #pragma once
 
 #include <random>
@@ -9,7 +9,7 @@
 
 namespace moscope::verify {
 
-/// At most so many steps; it ends with all requests served where the protocol serves them.
+/// Cores ask in the first `most` steps. It ends with all requests served where the protocol serves them in ten times as many more.
 template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) {
     using State = typename Machine::State;
     std::mt19937_64 random(seed);
@@ -17,10 +17,10 @@ template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) 
     std::memset(static_cast<void *>(start.get()), 0, sizeof(State));
     Machine::begin(*start);
     Path<Machine> path(*start);
-    for (unsigned i = 0; i < 2 * most; ++i) {
+    for (unsigned i = 0; i < 11 * most; ++i) {
         std::vector<State> others;
         State first;
-        unsigned turn = ~0u;
+        typename Path<Machine>::Turn turn;
         path.each([&](const State &next, const Step &how, bool only_blocked) {
             State canonical = next;
             make_canonical<Machine>(canonical);
@@ -31,7 +31,7 @@ template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) 
             else if (!only_blocked && path.turn(how) < turn && std::memcmp(&next, &path.state(), used_bytes(next)) != 0)
                 first = canonical, turn = path.turn(how);
         });
-        if (turn == ~0u) {
+        if (turn == typename Path<Machine>::Turn{}) {
             if (others.empty())
                 break;
             first = others[random() % others.size()];

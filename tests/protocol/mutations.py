@@ -124,11 +124,11 @@ MOESI = (
         _transition("S, Probe_Inv, C", "vp_startCollecting", "np_noteProbe", "ak_askCores", "pp_popProbe"),
         "an L3 answers an invalidating probe and keeps its own copy"),
     Mutation(
-        "lost-uncached-store", "MOESI_HTAssist",
+        "lost-returned-line", "MOESI_HTAssist",
         _transition("BU, Returned, I", "wr_writeReceived", "wt_free", "pr_popResponse", "wk_wake"),
         _transition("BU, Returned, I", "wt_free", "pr_popResponse", "wk_wake"),
-        "what a non-temporal store returns never reaches memory",
-        needs=("--caches", "2", "--chips", "2", "--requests", "ld,nt")),
+        "a modified line that a load past the caches took from its owner never reaches memory",
+        needs=("--caches", "2", "--chips", "2", "--requests", "st,uncached")),
 )
 
 MSI = (

@@ -162,4 +162,10 @@ NT_WITHOUT_PROBE = Mutation(
     _transition("EM, NtStore, BU", "vs_start", "ga_grantWithoutData", "pq_popRequest"),
     "a non-temporal store leaves the only copy where it is", needs=("--requests", "ld,st,nt"))
 
-ALL = (*MSI, *MOESI, NT_WITHOUT_PROBE)
+NT_FORGOTTEN = Mutation(
+    "non-temporal-store-forgotten", "MOESI_HTAssist",
+    _transition("BU, Nt_Data, BW", "wr_writeReceived", "pr_popResponse"),
+    _transition("BU, Nt_Data", "nd_sendNtDone", "pr_popResponse"),
+    "the home takes a non-temporal store and does not write it to memory", needs=("--requests", "ld,nt"))
+
+ALL = (*MSI, *MOESI, NT_WITHOUT_PROBE, NT_FORGOTTEN)

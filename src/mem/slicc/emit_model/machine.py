@@ -35,9 +35,12 @@ class ModelMachine(MachineEmitter):
                  diagnostics: Diagnostics) -> None:
         super().__init__(program, machine, diagnostics)
         self.out, self.place, self.kinds, self.unread = out, place, kinds, unread
-        #: Buffers that messages arrive in, by number: the machine's own, those from the network, and from DRAM.
-        self.inputs = {p.name: i for i, p in enumerate(b for b in machine.params if b.is_buffer and b.network != "To"
-                                                       and b.name != TO_MEMORY)}
+        polled = [self.model_code().buffer(port.buffer) for port in machine.in_ports]
+        #: Buffers that messages arrive in, by number: the machine's own, those from the network, and from DRAM. The machine looks at
+        #: them in this order.
+        self.inputs = {p.name: i for i, p in enumerate(sorted(
+            (b for b in machine.params if b.is_buffer and b.network != "To" and b.name != TO_MEMORY),
+            key=lambda b: polled.index(b.name) if b.name in polled else len(polled)))}
 
     def model_code(self) -> ModelCode:
         return ModelCode(self.out, self.diagnostics, self.unread)
