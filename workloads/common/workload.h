@@ -74,7 +74,7 @@ typedef struct {
 
 // Reads the command line; ends the program with status 2 and one line on what is expected.
 void options_read(Options *, int argc, char **argv, const Extra *extras, unsigned count);
-// The values of further options. The program `name` ends like this too where `text` is none.
+// The value of a further option. The program `name` ends in the same way if `text` is no such number.
 uint64_t number_of_text(const char *name, const char *option, const char *text, uint64_t least, uint64_t most);
 // A size such as 64KiB, 4MiB, or a plain number of bytes.
 uint64_t size_of_text(const char *option, const char *text);

@@ -21,7 +21,7 @@ static Options options = {.name = "exim"};
 // counts, and, when it writes some, the pages. How many is assumed. With 256 of them copying and releasing came before all else
 // on 48 cores; in the published profile neither is among the first seven functions, and looking up a file's pages is.
 enum { kPrivateBytes = 64 << 12 };
-enum { kSilentMs = 100 }; // without a first connection: time to see whether a client is there no more
+enum { kSilentMs = 100 }; // after so long without a first connection, look whether a client has died
 
 static void listen_on_loopback(Server *s) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -72,11 +72,11 @@ static int all_at_work(const Server *s, int ready) {
     char bytes[64];
     for (unsigned n = 0; n < s->clients;) {
         struct pollfd one = {ready, POLLIN, 0};
-        if (!poll(&one, 1, kSilentMs)) {
-            if (one_has_failed())
-                return 0;
+        const int seen = poll(&one, 1, kSilentMs);
+        if (!seen && one_has_failed())
+            return 0;
+        if (seen <= 0)
             continue;
-        }
         const ssize_t got = read(ready, bytes, sizeof bytes);
         if (got == 0 || (got < 0 && errno != EINTR))
             return 0;
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
             continue;
         }
         ++ended;
-        if (status) { // it has said why, unless it was killed; without it the others measure something else
+        if (status) { // one client fewer is another load: the others stop, too
             ++failed;
             s.shared->stop = 1;
         }

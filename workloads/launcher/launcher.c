@@ -134,7 +134,11 @@ int main(int argc, char **argv) {
     options_read(&o, argc, argv, extras, sizeof extras / sizeof *extras);
     stop_on_signals(&o);
     const int one = !strcmp(processes, "one");
-    const unsigned first = atoi(port), count = one ? 1 : o.cores;
+    if (!one && strcmp(processes, "cores")) {
+        fprintf(stderr, "launcher: --processes: \"%s\": one or cores would be right\n", processes);
+        return 2;
+    }
+    const unsigned first = (unsigned)number_of_text("launcher", "--port", port, 1, 65535), count = one ? 1 : o.cores;
     char text[kMostText], driver[kMostText];
 
     if (*prepare) {

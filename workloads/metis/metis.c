@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
     chains = (words * kChains + kChainWords - 1) / kChainWords;
     rounds = (unsigned)number_of_text("metis", "--rounds", given_rounds, 0, 1000000);
     if (words > kVocabulary)
-        refuse("words", given_words, "a number up to 262144, which is that of 8MiB of input,");
+        refuse("input", input, "at most 8MiB, or fewer --words,");
     text = shared_memory(part * options.cores);
     found = calloc(kPrefixes, sizeof *found);
     times = calloc((size_t)options.cores * blocks, sizeof *times);

@@ -14,7 +14,7 @@ enum {
     kShapes = 12, // sizes of files
     kRuns = 32,   // intermediate files merged at a time: more than a measurement makes
     kPage = 4096, // of a database
-    kSmallestTable = 4096, // of words: many of them and their positions
+    kSmallestTable = 4096, // bytes: room for tens of words
     kDatabaseEntries = 200000,
 };
 

@@ -7,6 +7,7 @@ Used before anything is installed too, so standard library only. Folders of resu
 import os
 import socket
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,8 @@ def written_aside(path: Path) -> Iterator[Path]:
 
     No two writers share such a name: not two threads, and not two hosts that share a file system. The last to end is what stays.
     """
-    aside = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.{threading.get_native_id()}")
+    by = f"{socket.gethostname()[:40]}.{os.getpid()}.{threading.get_native_id()}"
+    aside = path.with_name(f".{path.name[:40]}.{zlib.crc32(os.fsencode(path.name)):08x}.{by}")  # never longer than a name may be
     try:
         yield aside
         aside.replace(path)

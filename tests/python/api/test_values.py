@@ -56,14 +56,16 @@ def test_a_seed_that_no_run_can_have_is_a_user_error(seed: Any, said: str) -> No
     ({"begin": 5}, "--begin: 5: expected a text"), ({"program": ["/bin/true"]}, "--program: .*: expected a text"),
     ({"window": 5}, "--window: 5: expected a text"), ({"warmup": 1.5}, "--warmup"), ({"detail": True}, "--detail"),
     ({"memory_per_node": 2**30}, "--memory-per-node"), ({"stdin": 0}, "--stdin: 0: expected a path"), ({"take": 1}, "--take"),
-    ({"machine": 5}, "--machine: 5: expected a path"), ({"out": 5}, "--out: 5: expected a path"),
+    ({"packages": 5}, "--with: 5: expected a text or several"), ({"variables": [1]}, "--env: 1: expected"), ({"count": 5}, "--count: 5"),
+    ({"machine": 5}, "--machine: 5: expected a name or a path"), ({"out": 5}, "--out: 5: expected a path"),
 ])
 def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], said: str) -> None:
     with pytest.raises(package.UserError, match=said):
         package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, **options})
 
 
-@pytest.mark.parametrize("name, arguments", [("open_run", (5,)), ("trace", (5,)), ("trace", (SCRIPT, 5)), ("latency", (3,))])
+@pytest.mark.parametrize("name, arguments", [("open_run", (5,)), ("open_run", (None,)), ("trace", (5,)), ("trace", (SCRIPT, 5)),
+                                             ("latency", (3,))])
 def test_an_argument_of_another_type_is_a_user_error_in_every_call(name: str, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(package.UserError):
         getattr(package, name)(*arguments)

@@ -38,7 +38,7 @@ class Machine:
 
     def __init__(self, base: AnyMachine = "opteron48", values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         given = base if isinstance(base, Machine) else None
-        self.base: str = given.base if given else place("--machine", base) or ""
+        self.base: str = given.base if given else place("--machine", base, "a name or a path") or ""
         self.changes: dict[str, str] = dict(given.changes) if given else {}
         if named:
             keys = {key.replace(".", "_"): key for key in known_keys(load_machine(self.base))}

@@ -104,6 +104,7 @@ class Run:
         import duckdb
         import pyarrow
 
+        query = text("Run.sql", query) or ""
         missing: dict[str, UserError] = {}
         with duckdb.connect() as connection:
             # By the words of the query: DuckDB tells the tables of one only where it can do without their columns, so not of a join.
@@ -138,6 +139,8 @@ def _name(point: dict[str, Any]) -> str:
 def open_run(path: Place) -> Run:
     """The results in a run directory, of `moscope run --out` or of `moscope.run(out=...)`. Raises UserError if there is none."""
     folder = Path(place("moscope.open_run", path) or "")
+    if path is None:
+        raise UserError("moscope.open_run: None: expected a path")
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
@@ -174,13 +177,14 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     chosen = machine_of(machine)
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores),
                             warmup=text("--warmup", warmup), window=text("--window", window),
-                            windows=None if windows is None else whole("--windows", windows), detail=text("--detail", detail) or "table",
+                            windows=None if windows is None else whole("--windows", windows),
+                            detail="table" if detail is None else text("--detail", detail) or "",
                             memory_per_node=text("--memory-per-node", memory_per_node), begin=text("--begin", begin),
                             program=text("--program", program),
                             threads=None if threads is None else whole("--threads", threads),
-                            until_error=None if until_error is None else str(until_error), packages=several(packages),
-                            variables=several(variables), stdin=place("--stdin", stdin),
-                            take=place("--take", take), count=several(count))
+                            until_error=None if until_error is None else str(until_error), packages=several("--with", packages),
+                            variables=several("--env", variables), stdin=place("--stdin", stdin),
+                            take=place("--take", take), count=several("--count", count))
     with folder_for(out, "run") as folder:
         shared = call(chosen, seed, progress, folder.path)
         plan = options.make(shared, given)

@@ -25,16 +25,20 @@ def text(option: str, value: Any) -> str | None:
     raise UserError(f"{option}: {value}: expected a text")
 
 
-def place(option: str, value: Any) -> str | None:
+def place(option: str, value: Any, expected: str = "a path") -> str | None:
     """The path of a file or folder, or none."""
     if value is None or isinstance(value, str | os.PathLike):
         return value if value is None else os.fspath(value)
-    raise UserError(f"{option}: {value}: expected a path")
+    raise UserError(f"{option}: {value}: expected {expected}")
 
 
-def several(values: Iterable[str]) -> tuple[str, ...]:
-    """A text alone is one value, although Python takes it for its characters."""
-    return (values,) if isinstance(values, str) else tuple(values)
+def several(option: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Texts. A text alone is one value, although Python takes it for its characters."""
+    found = (values,) if isinstance(values, str) or not isinstance(values, Iterable) else tuple(values)
+    for value in found:
+        if not isinstance(value, str):
+            raise UserError(f"{option}: {value}: expected a text or several")
+    return found
 
 
 def of_python(value: Any) -> Any:
