@@ -396,16 +396,11 @@ def missing_transitions(machine: Machine) -> list[tuple[str, str]]:
 
 def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = ()) -> None:
     """Checks a resolved program. Raises Stop if there were errors."""
-    def warn(loc: ast.Loc, text: str, option: str) -> None:
-        if option in strict:
-            diagnostics.error(loc, text)
-        else:
-            diagnostics.warning(loc, text, option)
-
-    Checker(program, diagnostics, strict).run()
+    checker = Checker(program, diagnostics, strict)
+    checker.run()
     check_names(program, diagnostics)
     check_hooks(program, diagnostics)
     check_support(program, diagnostics)
-    check_ends(program, warn)
-    check_data(program, warn)
+    check_ends(program, checker.warn)
+    check_data(program, checker.warn)
     diagnostics.stop_on_error()

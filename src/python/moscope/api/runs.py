@@ -178,7 +178,7 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores),
                             warmup=text("--warmup", warmup), window=text("--window", window),
                             windows=None if windows is None else whole("--windows", windows),
-                            detail="table" if detail is None else text("--detail", detail) or "",
+                            detail=text("--detail", detail) or "",
                             memory_per_node=text("--memory-per-node", memory_per_node), begin=text("--begin", begin),
                             program=text("--program", program),
                             threads=None if threads is None else whole("--threads", threads),
