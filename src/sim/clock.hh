@@ -113,6 +113,20 @@ class ClockCursor {
         return c_.edge(c_.edge_at_or_after(t) + k);
     }
 
+    /// The same, as an edge.
+    Edge edge_after(Tick t, std::int64_t k) const {
+        if (__builtin_expect(t >= tick_, 1)) {
+            const std::int64_t cycles = cycles_until(t) + k;
+            if (__builtin_expect(cycles < near_, 1)) {
+                const std::int64_t total = rem_ + cycles * c_.num, step = by_den_(total);
+                return {tick_ + step, n_ + cycles, total - step * c_.den};
+            }
+        }
+        ClockCursor there = *this;
+        there.set(c_.edge_at_or_after(t) + k);
+        return {there.tick_, there.n_, there.rem_};
+    }
+
     /// Moves to the first edge at or after t, and returns its tick.
     Tick advance_to(Tick t) {
         const Tick d = t - tick_;

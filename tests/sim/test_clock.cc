@@ -78,6 +78,25 @@ TEST(ClockCursor, MovingToAnEdgeFoundAheadIsTheSameAsAdvancingToIt) {
     }
 }
 
+TEST(ClockCursor, AnEdgeSomeCyclesAfterAnotherIsAllThatTheCursorNeedsToMoveThere) {
+    Rng rng(19);
+    for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {
+        ClockCursor here(c);
+        for (int i = 0; i < 20000; ++i) {
+            here.advance_to(here.tick() + static_cast<Tick>(rng.below(3'000'000)));
+            // Also ticks of the past, and numbers of cycles beyond those that need no division.
+            const auto t =
+                std::max<Tick>(0, here.tick() + static_cast<Tick>(rng.below(1ull << (1 + rng.below(42)))) - 100'000);
+            const auto k = static_cast<std::int64_t>(rng.below(1ull << rng.below(22)));
+            ClockCursor moved = here;
+            moved.move_to(here.edge_after(t, k));
+            ASSERT_EQ(moved.tick(), here.after_edge(t, k));
+            ASSERT_EQ(moved.tick(), exact(c, moved.cycle()));
+            ASSERT_EQ(moved.after(5), exact(c, moved.cycle() + 5));
+        }
+    }
+}
+
 TEST(ClockCursor, AlignGivesTheEdgeThatEdgeAtOrAfterGives) {
     Rng rng(13);
     for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {

@@ -71,8 +71,8 @@ class SetHeads {
     [[gnu::always_inline]] unsigned take(Head h, std::uint16_t hint) {
         unsigned way = 0;
         any_equal(h, 0, [&](unsigned m, unsigned of) {
-            way = of + lowest(m | 0x10000);
-            return m != 0;
+            way = of + lowest(m);
+            return true;
         });
         set_hint(h, way, hint);
         std::uint8_t *const o = order(h);
@@ -99,8 +99,8 @@ class SetHeads {
     static constexpr unsigned kLanes = 8, kBlock = 16; ///< tags, and ways of the order, in a vector
 
     std::uint8_t *order(Head h) const { return reinterpret_cast<std::uint8_t *>(h + order_at_); }
-    /// Calls f(mask, way) for each two vectors of tags, with a bit for each lane of them that is equal and the number of
-    /// the first lane's way, until f returns true.
+    /// Calls f(mask, way) for each two vectors of tags of which a lane is equal, with a bit for each such lane and the number
+    /// of the first lane's way, until f returns true.
     template <class F> [[gnu::always_inline]] void any_equal(Head h, std::uint16_t hint, F &&f) const {
         const __m128i *v = reinterpret_cast<const __m128i *>(h);
         const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
@@ -111,12 +111,14 @@ class SetHeads {
         for (; v < end; v += 2) {
             const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
             const __m128i high = _mm_cmpeq_epi16(_mm_load_si128(v + 1), wanted);
-            if (f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high))), way(v)))
+            const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+            if (m && f(m, way(v)))
                 return;
         }
         if (v == end) {
             const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
-            f(static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))), way(v));
+            if (const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))))
+                f(m, way(v));
         }
     }
     static unsigned lowest(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)); }

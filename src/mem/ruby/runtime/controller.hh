@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,7 @@ class AbstractController : public Component {
     ClockCursor clock_;
     ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
-    Tick again_ = kNever;
+    Tick again_ = 0; ///< when to look again at a head that lacks resources; 0: none does
     static constexpr unsigned kHeads = 8;
     Tick heads_[kHeads]; ///< when the first messages of buffers that in_ports read are due
     Message *cause_ = nullptr;
@@ -153,6 +154,7 @@ class AbstractController : public Component {
     std::array<MessageBuffer *, Crossing::kVnets> from_crossing{};
     /// Edge `cycles` after the edge at or after t, for producers outside.
     Tick edge_from(Tick t, std::int64_t cycles) const { return clock_.after_edge(t, cycles); }
+    ClockCursor::Edge edge_itself_from(Tick t, std::int64_t cycles) const { return clock_.edge_after(t, cycles); }
 
   protected:
     // ---- for generated code
@@ -164,7 +166,7 @@ class AbstractController : public Component {
         else
             clock_.advance_to(t);
         now_ = t;
-        again_ = kNever;
+        again_ = 0;
         if (crossing_to_here)
             crossing->grant(t); // what has arrived is looked at now
     }
@@ -178,15 +180,18 @@ class AbstractController : public Component {
         Tick all = kNever;
         for (unsigned i = 0; i < n; ++i)
             all &= heads_[i];
-        return all == kNever; // which has all bits that a tick can have
+        static_assert(kNever == std::numeric_limits<Tick>::max()); // all bits that a tick can have
+        return (static_cast<std::uint64_t>(all) + 1) >> 63 != 0;
     }
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
     /// When the next of the first n heads is due, after now; those of now or before wait for another reason.
     Tick next_head(unsigned n) const {
         // Ticks beyond the next one. A head that is due by now gives a number above all others, as it is unsigned.
         std::uint64_t least = ~std::uint64_t{0};
+        const std::uint64_t from = static_cast<std::uint64_t>(now_) + 1;
+#pragma GCC unroll 8 // one by one: for so few heads, a loop over vectors takes twice the instructions
         for (unsigned i = 0; i < n; ++i)
-            least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - static_cast<std::uint64_t>(now_) - 1);
+            least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - from);
         return static_cast<std::int64_t>(least) < 0 ? kNever : now_ + 1 + static_cast<Tick>(least);
     }
     void look_again_next_cycle() { again_ = clock_.after(1); }
@@ -203,7 +208,7 @@ class AbstractController : public Component {
             soonest = std::min(soonest, crossing->earliest(node));
         if (soonest < next_wake())
             wake_at(clock_.edge_at_or_after(soonest));
-        if (__builtin_expect(again_ != kNever, 0))
+        if (__builtin_expect(again_ != 0, 0))
             schedule_no_later_than(again_);
         retire(nullptr);
     }
@@ -357,11 +362,11 @@ class AbstractController : public Component {
     friend class DMASequencer;
 };
 
-inline void MessageBuffer::enqueue_at_edge(Message *m, Tick edge) {
-    queue_.insert(edge, m);
+inline void MessageBuffer::enqueue_at_edge(Message *m, const ClockCursor::Edge &edge) {
+    queue_.insert(edge.tick, m);
     note_head();
-    if (queue_.front_tick() == edge)
-        consumer->schedule_no_later_than(edge);
+    if (queue_.front_tick() == edge.tick)
+        consumer->wake_at(edge);
 }
 
 // ---- what a protocol library describes of itself

@@ -11,6 +11,7 @@
 
 #include "mem/ruby/runtime/message_pool.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
+#include "sim/clock.hh"
 #include "sim/event_queue.hh"
 
 namespace moscope::ruby {
@@ -48,6 +49,10 @@ struct Ingress {
 
 class MessageBuffer {
   public:
+    MessageBuffer() = default;
+    MessageBuffer(const MessageBuffer &) = delete; // head_ may point into it
+    MessageBuffer &operator=(const MessageBuffer &) = delete;
+
     std::string name;
     AbstractController *consumer = nullptr; ///< wakes when a message arrives
     Ingress *ingress = nullptr;             ///< "To" the network when set
@@ -62,7 +67,7 @@ class MessageBuffer {
     /// Sends m so that it arrives (or enters the network) at `arrival`. The time until then has been accounted.
     void enqueue(Message *m, Tick arrival);
     /// Sends m from within the controller, to arrive at an edge of its clock.
-    inline void enqueue_at_edge(Message *m, Tick edge);
+    inline void enqueue_at_edge(Message *m, const ClockCursor::Edge &edge);
     /// Delivery by the network.
     void deliver(Message *m, Tick arrival);
     /// The same when the consumer is going to look at `arrival` or before.
@@ -119,7 +124,7 @@ class MessageBuffer {
     unsigned held() const {
         return ingress ? in_network_entry : queue_.size() + static_cast<unsigned>(stalled_.size());
     }
-    /// Where the consumer wants head_tick() kept, beside those of its other buffers; or null.
+    /// Where the consumer wants head_tick() kept, beside those of its other buffers.
     void keep_head_at(Tick *place) {
         head_ = place;
         note_head();
@@ -144,13 +149,11 @@ class MessageBuffer {
     Tick in_order(Message &m, Tick arrival);
     void put(Message *m, Tick arrival);
     void put_back(Message *m, Tick arrival);
-    void note_head() {
-        if (head_)
-            *head_ = queue_.front_tick();
-    }
+    void note_head() { *head_ = queue_.front_tick(); }
 
     TimedQueue<Message *> queue_;
-    Tick *head_ = nullptr;
+    Tick unread_head_ = kNever; ///< where head_tick() is kept of a buffer whose consumer does not ask for it
+    Tick *head_ = &unread_head_;
     std::vector<Stalled> stalled_;
     std::vector<Tick> latest_; ///< by destination: when the last message to it enters the network; empty: no order
 };

@@ -115,14 +115,15 @@ void Sequencer::start(Access &a, Tick now) {
     m->txn_core = p_.core;
     m->txn_hops = 0;
     // Waiting behind another access to the line counts as queueing.
-    const Tick arrival = c_.edge_from(now, p_.hit_latency);
-    m->path = {};
+    const ClockCursor::Edge edge = c_.edge_itself_from(now, p_.hit_latency);
+    const Tick arrival = edge.tick;
+    std::memset(m->path.in.data(), 0, sizeof m->path.in);
     m->path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
     m->path.in[static_cast<unsigned>(Segment::cache)] = arrival - now;
     m->stamp = arrival;
     if (__builtin_expect(c_.trace != nullptr, 0))
         c_.trace->sent(c_, now, *m, arrival, nullptr);
-    mandatory_.enqueue_at_edge(m, arrival);
+    mandatory_.enqueue_at_edge(m, edge);
 }
 
 std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
@@ -249,10 +250,11 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     }
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
-    if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
-        a.path = cause->path;
+    if (const PathTimes path = cause ? cause->path : PathTimes();
+        __builtin_expect(cause && path.total() == latency, 1)) {
+        a.path = path;
         for (unsigned i = 0; demanded && i < kSegments; ++i)
-            path_sum.in[i] += cause->path.in[i];
+            path_sum.in[i] += path.in[i];
     } else {
         // Served by the grant to an older access of the line, or by a path without a message, or by a message of another
         // transaction (a protocol may answer several at once).
@@ -276,12 +278,12 @@ void Sequencer::wrong_callback(const char *what, Addr line, const char *why) con
 
 void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, MachineType supplier) {
     const Addr line = line_of(addr);
-    std::size_t i = 0;
-    while (i < lines_.size() && lines_[i].line != line)
-        ++i;
-    if (i == lines_.size())
+    auto l = lines_.begin();
+    while (l != lines_.end() && l->line != line)
+        ++l;
+    if (l == lines_.end())
         wrong_callback("callback for line", line, " without a request in flight");
-    Access *a = lines_[i].head;
+    Access *a = l->head;
     const AccessKind first = a->kind;
     if (needs_write(first) && !write)
         wrong_callback("read callback for a store to line", line, "");
@@ -294,12 +296,12 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         rest = rest->next;
     }
     last->next = nullptr;
-    lines_[i].tell(*a, supplier);
+    l->tell(*a, supplier);
     if (rest) {
-        lines_[i] = {line, rest, lines_[i].tail};
+        *l = {line, rest, l->tail};
     } else {
-        if (i + 1 != lines_.size())
-            lines_[i] = lines_.back();
+        if (l + 1 != lines_.end())
+            *l = lines_.back();
         lines_.pop_back();
     }
     bool is_first = true;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -171,7 +172,7 @@ class Bench {
     EventQueue queue;
     std::vector<ControllerName> controllers;
     std::unique_ptr<Network> net;
-    std::vector<MessageBuffer> from;
+    std::deque<MessageBuffer> from;
     unsigned made = 0;
     bool exact = true; ///< the segments of every message added up to its latency
 };
