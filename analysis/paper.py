@@ -84,7 +84,8 @@ RATIO: dict[str, tuple[Ratio | None, Ratio | None]] = {
 
 
 def is_of(run: dict[str, Any]) -> bool:
-    """Whether a run (its run.json) simulated the paper's machine, not one that `--set` has changed."""
-    sets = (run.get("config") or {}).get("set") or []
-    return run.get("machine") == MACHINE and all(
+    """Whether a run (its run.json) simulated the paper's machine, not one that `--set` or a file has changed."""
+    config = run.get("config") or {}
+    sets = config.get("set") or []
+    return run.get("machine") == config.get("machine", MACHINE) == MACHINE and all(
         text in CARD or str(text).partition("=")[0].strip().partition(".")[0] in NEUTRAL for text in sets)

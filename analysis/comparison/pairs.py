@@ -35,8 +35,9 @@ FIGURES = {
 WAITING = (SPIN, *CLASSES, "without_class", "memory")
 
 
-def figure(p: Point, name: str) -> Mean | None:
-    """A figure of a point with its error; None if it has none, as of a program that counts no operations."""
+def figure(p: Point, name: str, counts: bool = False) -> Mean | None:
+    """A figure of a point with its error; None if it has none, as of a program that counts no operations. `counts`: the program counts
+    them, though it may have finished none."""
     windows = [w for w in p.record.get("windows") or [] if w.get("ticks")]
     if not windows:
         return None
@@ -52,7 +53,7 @@ def figure(p: Point, name: str) -> Mean | None:
         return of_point(p.record, [float(w.get("spin_cycles") or 0) * t for w, t in zip(windows, ticks, strict=True)], ticks)
     if name == "kernel_share":
         return of_point(p.record, kernel, active) if sum(active) else None
-    if not sum(operations):
+    if not sum(operations) and not (counts and name == "throughput_per_s"):
         return None
     amounts = {"throughput_per_s": operations, "us_per_op": [a / FS_PER_US for a in active],
                "system_us_per_op": [k / FS_PER_US for k in kernel],
@@ -138,7 +139,8 @@ def _row(name: str, kind: str, miss_class: str, values: Sequence[float], error: 
 def compared(a: Measured, b: Measured) -> Row:
     """Everything about one pair: the keys of `moscope.compare/1`."""
     points = (a.point, b.point)
-    found = {name: difference(*(figure(p, name) for p in points)) for name in FIGURES}
+    either = any(p.number("ops") for p in points)
+    found = {name: difference(*(figure(p, name, either) for p in points)) for name in FIGURES}
     counts = all(p.number("ops") for p in points)
     scale = [per(p, counts) or 1.0 for p in points]
     error = _error(points, counts)
@@ -151,7 +153,7 @@ def compared(a: Measured, b: Measured) -> Row:
     whole = [sum(v[n] for v in values.values()) for n in (0, 1)]
     keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
     return {"a": a.title, "b": b.title, "unit": "µs of core time per operation" if counts else "µs of core time per simulated ms",
-            "operation": a.point.operations if counts else None,
+            "operation": a.point.operations if either else None,
             "configuration": [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys],
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
             "whole": {"a": whole[0], "b": whole[1], "difference": whole[1] - whole[0], "half_width": error}, "time": time,

@@ -122,6 +122,18 @@ def test_windows_that_count_the_same_few_operations_leave_an_error_of_the_count(
     assert pair["whole"]["half_width"] == pytest.approx(synthetic_run.MS / 10**9 * 24 * least)
 
 
+def test_a_side_that_finishes_nothing_differs_and_meets_conditions(stock: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (point,) = json.loads((stock / "run.json").read_text())["points"]
+    none = changed(stock, tmp_path / "none", ops=0, windows=[{**w, "ops": 0} for w in point["windows"]])
+    (pair,) = compared(stock, none)
+    assert pair["alike"] is False and pair["throughput"]["b"] == 0 and pair["throughput"]["relative"] == -1
+    assert "B finishes 0 " in words.headline(pair)
+    assert cli.main(["compare", str(stock), str(none), "--fail-if", "throughput_per_s < -5%"]) == 1
+    assert cli.main(["compare", str(stock), str(none), "--fail-if", "us_per_op > 1", "--json"]) == 2
+    said = capfd.readouterr()
+    assert "--fail-if: us_per_op: has no difference between these points" in said.err and '"alike":false' in said.out
+
+
 def test_without_operations_the_headline_gives_core_time_of_simulated_time(stock: Path, faster: Path, tmp_path: Path) -> None:
     cycles = ({"busy": busy, "core": 0.1, "memory": 0.9 - busy} for busy in (0.3, 0.5))
     uncounted = [{"windows": [{"ops": 0, "ticks": synthetic_run.MS, "cycles": one}] * 3, "ops": 0} for one in cycles]

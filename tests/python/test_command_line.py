@@ -189,11 +189,12 @@ def test_the_front_end_runs_as_a_process_and_its_output_fits_its_schema(moscope)
     assert "MSI" in [p["name"] for p in listed["protocols"]]
 
 
-def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
+@pytest.mark.parametrize("arguments", [["protocol", "list"], ["--help"], ["run", "--help"]])
+def test_a_reader_that_has_seen_enough_is_no_failure(root: Path, arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        got = subprocess.run([sys.executable, "-P", "-m", "moscope", "protocol", "list"], stdout=writer, text=True,
+        got = subprocess.run([sys.executable, "-P", "-m", "moscope", *arguments], stdout=writer, text=True,
                              stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root / "src" / "python")},
                              check=False, timeout=120)
     finally:

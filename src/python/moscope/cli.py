@@ -247,7 +247,7 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
     except SystemExit as end:
-        # typer's answer to a closed pipe is an exit code of its own, which means something else here.
+        # The answer of typer and rich to a closed pipe is an exit code of their own, which means something else here.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
@@ -279,6 +279,15 @@ def _is_closed(fd: int) -> bool:
     return any(events & (select.POLLERR | select.POLLHUP) for _, events in asked.poll(0))
 
 
+def _file(fd: int) -> tuple[int, int] | None:
+    """Which file is open; rich puts another in the place of a closed pipe."""
+    try:
+        found = os.fstat(fd)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _hear_polite_ends() -> None:
     """The end of the process or of its terminal is an interruption too: what writes aside cleans up."""
     terminals = [fd for fd in (1, 2) if os.isatty(fd)]
@@ -297,6 +306,7 @@ def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
     streams.prepare()
     _hear_polite_ends()
+    output = _file(1)
     if completion.asked():
         return _complete()
     try:
@@ -313,7 +323,7 @@ def main(arguments: list[str]) -> int:
         print("moscope: interrupted", file=sys.stderr)
         return errors.INTERRUPTED
     except Exception as error:  # noqa: BLE001  the one place where everything is caught
-        if isinstance(error, BrokenPipeError) and _is_closed(1):
+        if isinstance(error, BrokenPipeError) and (_is_closed(1) or _file(1) != output):
             # The reader of our output has seen enough; keep the interpreter from complaining at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return errors.OK

@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parquet.write_table(pa.Table.from_pylist(rows), out / "table.parquet")
     failed = [{"error": "the guest died", "kind": "GuestDied", "command": "./moscope run --workload exim --cores 24"}]
     (out / "sweep.json").write_text(json.dumps({"failed": failed, "config": {"fixed": {"machine": "opteron48", "seed": 1}}}))
-    (out / "mosbench.json").write_text(json.dumps({"machine": "opteron48", "applications": [
+    (out / "mosbench.json").write_text(json.dumps({"machine": "opteron48", "set": [], "applications": [
         {"name": "exim", "title": "Exim", "figure": 4, "limit": "App: contention on spool directories", "curves": CURVES}]}))
     return out
 
@@ -136,10 +136,10 @@ def test_fourteen_bars_stand_in_one_picture_beside_all_that_texts_give_of_the_pa
 
 
 def test_results_of_another_machine_stand_without_the_papers(folder: Path, tmp_path: Path) -> None:
-    sweep = json.loads((folder / "sweep.json").read_text())
-    for name in ("points", "table.parquet", "mosbench.json"):
+    described = json.loads((folder / "mosbench.json").read_text())
+    for name in ("points", "table.parquet", "sweep.json"):
         (tmp_path / name).symlink_to(folder / name)
-    (tmp_path / "sweep.json").write_text(json.dumps({**sweep, "config": {"fixed": {"links.clock": "1GHz"}}}))
+    (tmp_path / "mosbench.json").write_text(json.dumps({**described, "set": ["topology=straight_ladder"]}))
     assert [c["paper"] for c in main.write(data.load(tmp_path))["applications"][0]["curves"]] == [None, None]
 
 

@@ -43,6 +43,13 @@ def test_latency_has_the_figures_of_the_command(moscope: Moscope) -> None:
     assert [p.phase for p in seen][:2] == ["measuring L1", "measuring L2"]
 
 
+def test_a_call_whose_options_are_refused_leaves_the_folder_for_corrected_ones(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).write_text("no kernel")
+        with pytest.raises(package.UserError, match=f"{name}: is no kernel"):
+            package.run("counter", kernel=str(tmp_path / name), cores=1, out=tmp_path / "out")
+
+
 def test_the_tables_of_a_trace_agree_with_its_document(traced: package.Trace, moscope: Moscope) -> None:
     assert traced.document == json.loads(moscope("trace", SCRIPT, "--machine", "small", "--json").stdout)
     accesses, segments = traced.accesses.to_pylist(), traced.segments.to_pylist()

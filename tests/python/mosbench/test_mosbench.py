@@ -62,6 +62,18 @@ def test_the_card_has_the_papers_limits_unless_they_are_set() -> None:
     assert without.fixed["nic.in_per_second"] == "0"
 
 
+@pytest.mark.parametrize("changed", ["topology=straight_ladder", "core_clock=3GHz", "links.clock=2.4GHz"])
+def test_a_machine_that_a_set_changes_is_not_the_papers(changed: str) -> None:
+    described = main.spec(Shared(quiet=True, sets=[changed]), main.Wanted(quick=True), [THREE], {"w1", "w3"})
+    found = main.sets(described)
+    assert changed in found and len(found) == 1 + len(main.CARD)
+    assert not paper.is_of({"machine": "opteron48", "config": {"machine": "opteron48", "set": found}})
+
+
+def test_a_machine_file_that_keeps_the_papers_name_is_not_the_papers_machine() -> None:
+    assert not paper.is_of({"machine": "opteron48", "config": {"machine": "mine.py", "set": []}})
+
+
 @pytest.mark.parametrize(("cores", "expected"), [
     (48, "Throughput per core on 48 cores / on 1 core, and what limits the last curve on 48 cores"),
     (1, "What limits the last curve on 1 core"), (0, "What limits the last curve")])

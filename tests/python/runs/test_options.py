@@ -2,6 +2,8 @@
 """Options of `moscope run`: what they come to, and how wrong ones are answered."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -19,6 +21,23 @@ def made(shared: Shared, **given: object) -> options.Plan:
 
 def test_without_core_counts_those_of_the_papers_figures_are_measured(shared: Shared) -> None:
     assert [p.cores for p in made(shared).points] == [1, 12, 24, 36, 48]
+
+
+@pytest.mark.parametrize(("machine", "counts"), [("small", [1, 8]), ("magnycours_2p", [1, 12, 24])])
+def test_default_core_counts_are_those_that_the_machine_has(shared: Shared, machine: str, counts: list[int]) -> None:
+    shared = replace(shared, machine=machine)
+    assert [p.cores for p in made(shared).points] == counts
+    with pytest.raises(UserError, match=f"--cores: 99: expected numbers from 1 to {counts[-1]}, as in {','.join(map(str, counts))} for"):
+        made(shared, cores="99")
+
+
+def test_kernels_whose_results_would_share_a_folder_are_refused(shared: Shared, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    files = [tmp_path / "a" / "bz", tmp_path / "a_bz"]
+    for file in files:
+        file.touch()
+    with pytest.raises(UserError, match="bz would have their results in one folder, .*: expected files whose paths differ in more than"):
+        made(shared, kernel=",".join(map(str, files)), cores="1")
 
 
 def test_without_any_option_mail_is_measured_on_the_stock_and_the_patched_kernel(shared: Shared) -> None:

@@ -11,7 +11,7 @@ from moscope import jsonio
 from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.guest.kernel import Kernel
-from moscope.runs import lines, own_program
+from moscope.runs import lines, options, own_program
 from moscope.runs import point as measured
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.options import Point
@@ -173,6 +173,7 @@ def test_the_error_of_fewer_than_two_cycles_of_the_workload_is_not_known(point: 
     assert (got["stderr_per_s"] is not None) is known
     assert {(one["stderr"] is not None, one["half_width"] is not None) for one in got["confidence"]["figures"].values()} == {(known, known)}
     assert (got["until_error"]["reached"] is not None, got["until_error"]["met"]) == (known, known)
+    assert got["until_error"]["why"] is None if known else "fewer than two periods" in got["until_error"]["why"]
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "opteron48", "points": [{**got, "host_s": 1.0}]})
 
 
@@ -242,6 +243,18 @@ def test_a_workload_that_ends_before_the_time_at_which_it_is_to_begin_is_an_erro
     with pytest.raises(WorkloadFailed, match="(?s)fake: ended before --begin 1.5ms: expected a program that runs so long, or a shorter "
                        "time.*done early"):
         course(FakeSystem(script=script), replace(point, begin=3 * MS // 2))
+
+
+@pytest.mark.parametrize("begin", [250 * MS, options.BUSY])
+def test_a_mark_of_the_end_before_detailed_time_says_nothing(point: Point, begin: int | str) -> None:
+    class Running(FakeSystem):
+        """All cores run."""
+        def stats(self) -> dict[str, Any]:
+            return {**super().stats(), "per_core": [self.tick] * self.cores}
+
+    script = [*([{"state": "marker", "detail": measured.STARTS}] if begin == 250 * MS else []), {"state": "marker", "detail": "workend"}]
+    got = course(Running(script=script), replace(point, begin=begin))
+    assert len(got["windows"]) == 3
 
 
 def own(point: Point) -> Point:

@@ -11,11 +11,15 @@ from moscope.cli import Shared, command
 @command(fills_out=True)
 def ablate(shared: Shared,
            workload: Annotated[str, typer.Option(metavar="NAME", help="Workload.")] = "exim",
-           cores: Annotated[int, typer.Option(metavar="N", help="Number of cores in use.")] = 48,
+           cores: Annotated[int | None, typer.Option(metavar="N", help="Number of cores in use. Default: all of the machine.")] = None,
            fixes: Annotated[str | None, typer.Option(metavar="LIST", help="Fixes to measure, such as 2,7. Default: all.")] = None,
            warmup: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,
            window: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,
-           windows: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None) -> int:
+           windows: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None,
+           until_error: Annotated[str | None, typer.Option(metavar="P", help="As in `moscope run`.")] = None,
+           memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="As in `moscope run`.")] = None,
+           detail: Annotated[str, typer.Option(metavar="table|full", help="As in `moscope run`.")] = "table",
+           threads: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None) -> int:
     """Measure each kernel fix alone: added to the stock kernel, and removed from the patched one.
 
     Measures `stock`, `stock+N` and `pk-N` for each fix, and `pk`, in the same way
@@ -24,10 +28,14 @@ def ablate(shared: Shared,
     """
     import sys
 
+    from moscope.config import load_machine
     from moscope.runs import ablate as job
     from moscope.runs import main, options
 
-    plan = job.plan(shared, options.Options(workload=workload, cores=str(cores), warmup=warmup, window=window, windows=windows), fixes)
+    count = load_machine(shared.machine, shared.sets).cores if cores is None else cores
+    given = options.Options(workload=workload, cores=str(count), warmup=warmup, window=window, windows=windows, until_error=until_error,
+                            memory_per_node=memory_per_node, detail=detail, threads=threads)
+    plan = job.plan(shared, given, fixes)
     outcome = main.run(plan, shared)
     document = job.document(plan, outcome.document)
     if shared.json:

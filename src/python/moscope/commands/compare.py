@@ -3,11 +3,14 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moscope.cli import Shared, command
+
+if TYPE_CHECKING:
+    from analysis.comparison.condition import Joined, Test
 
 SCHEMA = "moscope.compare/1"
 
@@ -40,7 +43,7 @@ def compare(shared: Shared,
         if not matched:
             raise UserError(f"{b}: has no point to compare with those of {a}: expected the same workloads, or folders of single points")
         found = [pairs.compared(*pair) for pair in matched]
-        failed = [pair for pair in found if wanted and wanted.holds(pair["figures"])]
+        failed, untested = tested(wanted, found) if wanted else ([], None)
     except condition.ConditionError as error:
         if error.unknown:
             raise unknown_name("--fail-if", "figure", error.unknown, pairs.FIGURES) from None
@@ -54,7 +57,23 @@ def compare(shared: Shared,
         text.show(found, alone)
     for pair in failed:
         print(f"--fail-if {fail_if}: holds for {pair['b']}", file=sys.stderr)
+    if untested and not failed:
+        raise UserError(f"--fail-if: {untested}")
     return errors.FOUND if failed else errors.OK
+
+
+def tested(wanted: "Test | Joined", found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str | None]:
+    """The pairs of which the condition holds, and why it could not be tested of the first for which it could not."""
+    from analysis.comparison.condition import ConditionError
+
+    failed, untested = [], None
+    for pair in found:
+        try:
+            if wanted.holds(pair["figures"]):
+                failed.append(pair)
+        except ConditionError as error:
+            untested = untested or str(error)
+    return failed, untested
 
 
 def document(found: list[dict[str, Any]], alone: list[str], failed: list[dict[str, Any]]) -> dict[str, Any]:

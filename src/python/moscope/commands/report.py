@@ -29,6 +29,8 @@ def report(shared: Shared,
     from analysis import RunDirectoryError
     from analysis.report import write_report
 
+    if sum((line is not None, audit, locks)) > 1:
+        raise UserError("--line, --audit and --locks: each shows something else: expected one of them")
     try:
         if line is not None:
             show_line(shared, run_dir, line)

@@ -31,6 +31,7 @@ def what_if(shared: Shared,
     """
     import sys
 
+    from moscope.runs.main import Outcome
     from moscope.runs.whatif import main, text
 
     document, failed = main.run(main.Asked(run_dir, line, how, all_names, point), shared)
@@ -41,4 +42,4 @@ def what_if(shared: Shared,
         text.show(document, MEANING)
     for error in failed:
         print(error.report(), file=sys.stderr)
-    return failed[0].exit_code if failed else 0
+    return Outcome(document, failed).exit_code

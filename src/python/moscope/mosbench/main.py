@@ -17,6 +17,7 @@ from moscope.mosbench.applications import Application
 from moscope.runs import options
 from moscope.sweeps import main as sweeps
 from moscope.sweeps import overrides, report, results
+from moscope.sweeps.jobs.run import Run
 from moscope.sweeps.spec import Spec, Value
 
 SCHEMA = "moscope.mosbench/1"
@@ -26,6 +27,8 @@ CORES = "1,4,6,12,18,24,30,36,42,48"
 QUICK_CORES, QUICK_ERROR, QUICK_WINDOWS = "1,12,48", "10%", 24
 # The paper's card, whose packet limits are off elsewhere. Up to 16 queues; it is slower with more (src/schema/nic.py).
 CARD: dict[str, Value] = {"nic.in_per_second": 5_000_000, "nic.out_per_second": 5_000_000}
+# Of what is fixed, all that is no parameter of the machine.
+OPTIONS = {"machine", "seed", *Run.options}
 DESCRIPTION = "mosbench.json"
 Say = Callable[[str], None]
 
@@ -81,8 +84,7 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
     outcome = sweeps.run(described, out, say=say, progress=progress, **started)
     if "estimated_s" in outcome.document:
         return {**outcome.document, "schema": SCHEMA, "applications": [a.name for a in chosen]}, outcome
-    sets = [f"{key}={value}" for key, value in described.fixed.items() if "." in key]
-    write_whole(out / DESCRIPTION, jsonio.dumps({"schema": SCHEMA, "machine": shared.machine, "set": sets, "applications": [
+    write_whole(out / DESCRIPTION, jsonio.dumps({"schema": SCHEMA, "machine": shared.machine, "set": sets(described), "applications": [
         {"name": a.name, "title": a.title, "figure": a.figure, "limit": a.limit,
          "curves": [{"label": c.label, "workload": c.workload, "kernel": c.kernel} for c in applications.curves(a, known)]}
         for a in chosen]}) + "\n")
@@ -92,6 +94,11 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
                 "failed": outcome.failed, "table": str(out / results.TABLE), **drawn}
     write_whole(out / "result.json", jsonio.dumps(document) + "\n")
     return document, outcome
+
+
+def sets(described: Spec) -> list[str]:
+    """What changes the machine at all points, as values of `--set`."""
+    return [f"{key}={value}" for key, value in described.fixed.items() if key not in OPTIONS]
 
 
 def points(out: Path) -> list[dict[str, Any]]:

@@ -149,7 +149,7 @@ def configuration(plan: Plan, points: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **plan.identity(), "versions": {"moscope": VERSION, "engine": engine_digest(), "python": platform.python_version()},
         "kernels": {p["kernel"]: p["kernel_image"] for p in points},
-        "program": plan.own and {**asdict(plan.own), "place": str(Path.cwd())},
+        "program": plan.own and {**asdict(plan.own), "place": str(Path.cwd())}, "folders": plan.folders,
         "description": {row.key: str(row.value) for row in walk(machine)},
         "chips": int(machine.chips), "cores_per_chip": int(machine.cores_per_chip),
         "core_hz": float(machine.core_clock.hertz), "hops": machine.hops(), "edges": [[e.a, e.b] for e in edges],

@@ -74,7 +74,7 @@ class Guest:
         begun = int(self.system.counts()["ticks"])
         before, busy = self.system.stats()["per_core"], 0
         while busy < BUSY_MS:
-            if not self.until_time(int(self.system.counts()["ticks"]) + FS_PER_MS, lambda tick: 0.0, observed=False):
+            if not self.until_before_windows(FS_PER_MS):
                 raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
             now = self.system.stats()["per_core"]
             done = [b - a for a, b in zip(before, now, strict=True)]
@@ -83,7 +83,8 @@ class Guest:
             if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
                 raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 
-    def until_time(self, tick: int, part: Callable[[int], float], observed: bool = True) -> bool:
+    def until_time(self, tick: int, part: Callable[[int], float], observed: bool = True,
+                   ends: tuple[str, ...] = (WORK_ENDS, initramfs.PROMPT)) -> bool:
         """Runs to the simulated time; returns False if the workload has ended before. Observations are due at fixed simulated
         times, so that names do not depend on the speed of the host."""
         due = (int(self.system.counts()["ticks"]) // OBSERVED_EVERY_FS + 1) * OBSERVED_EVERY_FS if observed else tick
@@ -92,12 +93,16 @@ class Guest:
             seen = self._step(partial(self.system.step_until, until, STEP_MS))
             if seen == "time" and until == tick:
                 return True
-            if seen in (WORK_ENDS, initramfs.PROMPT):
+            if seen in ends:
                 return False
             if seen == "time":
                 self.observe()
                 due += OBSERVED_EVERY_FS
             self._part = part(int(self.system.counts()["ticks"]))
+
+    def until_before_windows(self, ticks: int) -> bool:
+        """Runs for some simulated time; returns False if the program has ended. The mark that ends windows says nothing before them."""
+        return self.until_time(int(self.system.counts()["ticks"]) + ticks, lambda tick: 0.0, observed=False, ends=(initramfs.PROMPT,))
 
     def leave_detailed(self) -> None:
         """Returns to functional mode, in steps, so that an interruption is handled between them."""

@@ -83,6 +83,7 @@ class Plan:
     programs: dict[str, Path] = field(default_factory=dict)
     threads: int | None = None
     own: own_program.Asked | None = None  # the user's own program
+    folders: dict[str, str] = field(default_factory=dict)  # of workloads that are not the checkout's, by name
 
     def identity(self) -> dict[str, Any]:
         """The options that must be equal for a run to resume in its directory."""
@@ -120,7 +121,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
     if options.detail not in DETAILS:
         raise unknown_name("--detail", "detail", options.detail, DETAILS)
     machine = load_machine(shared.machine, shared.sets)
-    counts = core_list(DEFAULT_CORES if options.cores is None else options.cores, machine)
+    counts = core_list(default_cores(machine) if options.cores is None else options.cores, machine)
     until_error = given_error(options.until_error)
     windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else None
     if windows is not None and not 1 <= windows <= 1000:
@@ -134,14 +135,16 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
     if options.memory_per_node is not None:
         sized(machine, options.memory_per_node)
     begin = beginning(options.begin)
-    points, programs = [], dict[str, Path]()
+    points, programs, folders = [], dict[str, Path](), dict[str, str]()
     own = asked(options)
     for work in chosen_workloads(options, shared.say):
         if isinstance(work, OwnProgram):
             programs |= work.along
             functions.Probes(options.count, begin, work.along, work.name)
         elif build:
-            programs |= workloads.programs({work.family}, shared.say) | (workloads.files(work) if work.launcher else {})
+            programs |= workloads.along(work, shared.say)
+        if not isinstance(work, OwnProgram) and workloads.elsewhere(work):
+            folders[work.name] = str(work.folder)
         memory = options.memory_per_node or work.memory_per_node
         for system in kernels(work.kernels if options.kernel is None else options.kernel):
             for n in _sensible(counts, work, options):
@@ -151,10 +154,13 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
                                     windows or windows_of(work, n, length), options.detail, memory, begin,
                                     ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
                                     cycle_of(work, n, length, windows if until_error else None), list(options.count) or None))
+    if alike := [p for p in points if sum(p.name == other.name for other in points) > 1]:
+        raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would have their results in one folder, "
+                        f"{alike[0].name}: expected files whose paths differ in more than / and _")
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
         raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
-                {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own)
+                {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own, folders)
 
 
 def asked(options: Options) -> own_program.Asked | None:
@@ -244,9 +250,15 @@ def one_point(command: str, options: Options) -> None:
             raise UserError(f"{option}: {command} takes one, not {len(parts)}: expected one, such as {parts[0]}")
 
 
+def default_cores(machine: Machine) -> str:
+    """Of the default core counts those that the machine has; with fewer than the largest, all its cores, too."""
+    counts = [n for n in map(int, DEFAULT_CORES.split(",")) if n < machine.cores]
+    return ",".join(map(str, [*counts, min(machine.cores, int(DEFAULT_CORES.split(",")[-1]))]))
+
+
 def core_list(text: str, machine: Machine) -> list[int]:
     """Core counts such as `1,12,24,48`: at most the number of cores of the machine, each count once."""
-    right = f"expected numbers from 1 to {machine.cores}, as in {DEFAULT_CORES}"
+    right = f"expected numbers from 1 to {machine.cores}, as in {default_cores(machine)}"
     counts = []
     for part in text.split(","):
         if not part.strip().isascii() or not part.strip().isdigit() or len(part.strip()) > 6:

@@ -186,7 +186,7 @@ def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) ->
     if isinstance(point.begin, int):
         guest.type_in(f"{SAY_STARTS}; {point.command}\n")
         guest.until_marker(STARTS, f"{point.workload} (until the shell has taken the command)")
-        if not guest.until_time(int(guest.system.counts()["ticks"]) + point.begin, lambda tick: 0.0, observed=False):
+        if not guest.until_before_windows(point.begin):
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
             raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {begin_text(point.begin)}: expected "

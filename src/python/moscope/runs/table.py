@@ -58,5 +58,4 @@ def until_error(found: dict[str, Any]) -> str:
     taken = f"{number(found['windows'], 'window')} of at most {found['limit']}"
     if found["met"]:
         return f"standard error of throughput {reached}, below {100 * found['wanted']:g}%, after {taken}"
-    return (f"standard error of throughput {reached}: not known to be below {100 * found['wanted']:g}% after {taken}: "
-            "expected a higher --windows")
+    return f"standard error of throughput {reached}: not known to be below {100 * found['wanted']:g}% after {taken}: {found['why']}"

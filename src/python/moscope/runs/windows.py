@@ -127,8 +127,21 @@ def enough(windows: list[Moment], relative: float | None, cycle: int | None = No
 def until(windows: list[Moment], wanted: float, limit: int, cycle: int | None = None) -> dict[str, Any]:
     """What `--until-error` came to."""
     mean = throughput(windows, cycle)
-    return {"wanted": wanted, "reached": mean.relative if mean.stderr is not None and mean.value else None, "met": mean.enough(wanted),
-            "windows": len(windows), "limit": limit}
+    known = mean.stderr is not None and mean.value
+    return {"wanted": wanted, "reached": mean.relative if known else None, "met": mean.enough(wanted),
+            "windows": len(windows), "limit": limit, "why": None if mean.enough(wanted) else unmet(windows, limit, cycle)}
+
+
+def unmet(windows: list[Moment], limit: int, cycle: int | None) -> str:
+    """Why an error is not known to be below a limit, and what to do."""
+    if not any(w.operations for w in windows):
+        return "no operations are counted: expected a program that counts them, or --count"
+    if len(windows) < limit:
+        return "the program ended: expected one that goes on"
+    if parts_of_the_work(windows, cycle):
+        periods = f"{(cycle or 0) / FS_PER_MS:g} ms"
+        return f"the work repeats itself every {periods}, and windows of fewer than two periods have no error: expected a higher --windows"
+    return "expected a higher --windows"
 
 
 def intervals(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
@@ -159,7 +172,7 @@ def summary(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
     total["stderr_per_s"] = mean.stderr
     if len(windows) < confidence.FEWEST_TO_CORRECT and mean.stderr is not None:
         spread = standard_error([w["throughput_per_s"] for w in each]) or 0.0
-        total["stderr_per_s"] = max(spread, confidence.least_error(mean.value, whole.operations))
+        total["stderr_per_s"] = max(spread, confidence.least_error(mean.value, whole.operations, whole.tick / FS_PER_S))
     total["host_s_per_ms"] = whole.host_s / (whole.tick / FS_PER_MS)
     total["windows"] = each
     total["confidence"] = intervals(windows, cycle)

@@ -8,9 +8,9 @@ which registers the workloads that run it. `docs/workloads.md` describes them.
 
 from . import libraries
 from .build import silent
-from .registry import THIRD_OF_TICK, Workload, are_built, every, files, find, programs, register
+from .registry import THIRD_OF_TICK, Workload, along, are_built, elsewhere, every, files, find, programs, register
 from .results import Results
 from .services import service
 
-__all__ = ["THIRD_OF_TICK", "Results", "Workload", "are_built", "every", "files", "find", "libraries", "programs", "register", "service",
-           "silent"]
+__all__ = ["THIRD_OF_TICK", "Results", "Workload", "along", "are_built", "elsewhere", "every", "files", "find", "libraries", "programs",
+           "register", "service", "silent"]

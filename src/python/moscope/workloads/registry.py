@@ -122,6 +122,16 @@ def programs(families: set[str] | None = None, say: Say = silent) -> dict[str, P
     return {f"{INITRAMFS_FOLDER}/{folders[family].name}": program(folders[family].name, folders[family], say) for family in sorted(wanted)}
 
 
+def along(w: Workload, say: Say = silent) -> dict[str, Path]:
+    """What a run that measures this workload puts into the guest for it, beside what comes along with every run."""
+    return programs({w.family}, say) | (files(w) if w.launcher else {})
+
+
+def elsewhere(w: Workload) -> bool:
+    """Whether its folder is the user's own, not one of the checkout's."""
+    return w.folder.parent != (paths.root() / "workloads").resolve()
+
+
 def come_along(w: Workload) -> bool:
     """Whether each initial file system has the program. A service's launcher, and a program that links a package's library, are only in
     those of runs that measure them: what others find in the guest does not change, and they need no package."""

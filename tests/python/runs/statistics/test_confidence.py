@@ -8,7 +8,7 @@ import pytest
 from random_series import MEAN, series
 
 from moscope.runs.statistics import confidence
-from moscope.runs.statistics.confidence import Mean, estimate
+from moscope.runs.statistics.confidence import COUNT_ERROR, Mean, estimate
 
 
 def holds(mean: Mean) -> bool:
@@ -75,7 +75,7 @@ def test_counts_that_do_not_vary_leave_the_error_of_their_sum() -> None:
 
 def test_no_operations_have_no_relative_error() -> None:
     none = estimate([0.0] * 10, [1.0] * 10, 0)
-    assert (none.value, none.stderr, none.relative) == (0, 0, math.inf) and not none.enough(0.5)
+    assert (none.value, none.stderr, none.relative) == (0, COUNT_ERROR / 10, math.inf) and not none.enough(0.5)
 
 
 @pytest.mark.parametrize(("point", "known"), [({}, True), ({"stderr_per_s": 0.0}, True), ({"stderr_per_s": None}, False)])

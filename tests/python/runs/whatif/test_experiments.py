@@ -12,10 +12,11 @@ import pytest
 from analysis.whatif.lines import HOWS, Subject
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.runs import directory, inputs
+from moscope.runs import directory, inputs, options
 from moscope.runs.options import Plan
-from moscope.runs.whatif import main
+from moscope.runs.whatif import again, main
 from moscope.runs.whatif.main import Asked, Experiment
+from moscope.workloads import registry
 
 MakePlan = Callable[..., Plan]
 
@@ -36,6 +37,21 @@ def test_each_name_has_a_folder_of_its_own() -> None:
     found = [slug(name, how) for name in names for how in HOWS]
     assert len(set(found)) == len(names) * len(HOWS)
     assert all(one.isascii() and "/" not in one and len(one) < 200 for one in found)
+
+
+@pytest.mark.parametrize("workload", ["counter", "apache", "OWN"])
+def test_an_experiments_guest_has_the_programs_of_the_run(workload: str, shared: Shared, tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    name = workload
+    if workload == "OWN":
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "mine.c").write_text("int main(void) { return 0; }\n")
+        (tmp_path / "mine" / "workload.py").write_text(
+            "from moscope.workloads import Workload, register\nregister(__file__, Workload('mine-1', 'mine', 'turns', lambda cores: ''))\n")
+        workload, name = str(tmp_path / "mine"), "mine-1"
+    plan = options.make(shared, options.Options(workload=workload, cores="1"))
+    assert again.programs(tmp_path, {name}, None, directory.configuration(plan, [])["folders"]) == plan.programs
 
 
 @pytest.fixture

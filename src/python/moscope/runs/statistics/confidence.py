@@ -61,9 +61,9 @@ class Mean:
         return replace(self, stderr=None, half_width=None)
 
 
-def estimate(amounts: Sequence[float], per: Sequence[float], operations: float = 0.0) -> Mean:
+def estimate(amounts: Sequence[float], per: Sequence[float], operations: float | None = None) -> Mean:
     """The ratio of the sums of `amounts` and `per`, given by window: operations and seconds, or core time and operations.
-    `operations`: of all windows, where `amounts` or `per` counts them."""
+    `operations`: of all windows, where `amounts` or `per` counts them; `per` only if there are any."""
     windows, whole = len(amounts), sum(per)
     value = sum(amounts) / whole if whole else 0.0
     batches = batched(amounts), batched(per)
@@ -71,21 +71,22 @@ def estimate(amounts: Sequence[float], per: Sequence[float], operations: float =
         return Mean(value, None, None, windows, len(batches[0]))
     r = correlation(residuals(amounts, per, value))
     spread = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
-    stderr = max(spread, least_error(value, operations))
+    stderr = max(spread, 0.0 if operations is None else least_error(value, operations, whole))
     degrees = min(len(batches[0]), max(2, int(independent_windows(windows, r)))) - 1
     return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)
 
 
-def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[float], operations: float = 0.0) -> Mean:
+def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[float], operations: float | None = None) -> Mean:
     """As `estimate`, of the windows of a POINT of the contracts; without an error if the point has none (`stderr_per_s` is null), as of
     windows that are different parts of its work."""
     mean = estimate(amounts, per, operations)
     return mean.without_error() if point.get("stderr_per_s", 0.0) is None else mean
 
 
-def least_error(value: float, operations: float) -> float:
-    """The standard error of a ratio of which `operations` are counted in all windows together, from the count alone; 0 without any."""
-    return abs(value) * COUNT_ERROR / operations if operations else 0.0
+def least_error(value: float, operations: float, whole: float) -> float:
+    """The standard error of a ratio of which `operations` are counted in all windows together, from the count alone. If there are none,
+    the ratio is their number by `whole`."""
+    return abs(value) * COUNT_ERROR / operations if operations else COUNT_ERROR / whole
 
 
 def batched(values: Sequence[float]) -> list[float]:

@@ -22,16 +22,19 @@ def plan_of(run_dir: Path) -> Plan:
         machine, sets, seed = options["machine"], options["set"], options["seed"]
     except (TypeError, KeyError):
         raise UserError(f"{run_dir}: was made by another version of moscope: expected the same command again, in another --out") from None
+    config = run.get("config") or {}
     return Plan(load_machine(machine, sets), machine, sets, seed, run_dir, points,
-                programs(run_dir, {point.family for point in points}, (run.get("config") or {}).get("program")))
+                programs(run_dir, {point.workload for point in points}, config.get("program"), config.get("folders") or {}))
 
 
-def programs(run_dir: Path, families: set[str], own: dict[str, Any] | None) -> dict[str, Path]:
-    """The files of the guest: those of workloads, of which these families are measured, and the user's own program."""
+def programs(run_dir: Path, measured: set[str], own: dict[str, Any] | None, folders: dict[str, str]) -> dict[str, Path]:
+    """The files of the guest: those of workloads, of which these are measured, and the user's own program. `folders`: of workloads that
+    are the user's own, by name."""
     from moscope import workloads
 
     if own is None:
-        return workloads.programs() | workloads.programs(families & {w.family for w in workloads.every()})
+        found = [workloads.find(f"{folders[name]}:{name}" if name in folders else name) for name in sorted(measured)]
+        return workloads.programs() | {name: path for work in found for name, path in workloads.along(work).items()}
     asked = own_program.Asked(own["text"], tuple(own["packages"]), tuple(own["variables"]), own["stdin"], own["take"])
     if not Path(own["place"]).is_dir():
         raise UserError(f"{run_dir}: was started in {own['place']}, which is gone: expected the program where it was")

@@ -33,7 +33,7 @@ def rate(point: dict[str, Any], measure: str) -> Rate:
     """`measure`: operations or instructions, those of spin loops left out."""
     key = "ops" if measure == "operations" else "instructions"
     counted, seconds = [float(one[key]) for one in point["windows"]], [one["ticks"] / FS_PER_S for one in point["windows"]]
-    found = confidence.of_point(point, counted, seconds, sum(counted) if key == "ops" else 0.0)
+    found = confidence.of_point(point, counted, seconds, sum(counted) if key == "ops" else None)
     return Rate(measure, found.value, found.stderr)
 
 
