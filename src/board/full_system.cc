@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -83,7 +85,15 @@ struct FullSystem::Impl {
     std::unique_ptr<Board> board;
     std::unique_ptr<Detailed> detailed;
     bool loaded = false;
+    bool leaving = false;          ///< leave_detailed() has begun and is not done
+    std::optional<Step> left_with; ///< what ended the run meanwhile: the next step returns it
 
+    /// What has ended the run.
+    Step ended() const {
+        const Board::Ending &e = board->ending;
+        const bool unmodelled = e.state == "unmodelled" && board->died;
+        return {e.state, unmodelled ? describe_instruction(*board->died) : e.detail, e.status};
+    }
     Step step_functional(Tick until, unsigned host_ms);
     /// The byte at a virtual address (cr3 0: of the first core's address space); null where nothing is mapped or no DRAM is.
     const std::byte *host_of(Addr cr3, Addr address) const {
@@ -126,18 +136,16 @@ FullSystem::Step FullSystem::Impl::step_functional(Tick until, unsigned host_ms)
 
 FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
     Board &board = *impl_->board;
+    if (impl_->left_with)
+        return *std::exchange(impl_->left_with, std::nullopt);
     if (!impl_->detailed || !impl_->detailed->active())
         return impl_->step_functional(until, host_ms);
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
     board.clear_ending();
     impl_->detailed->run(until, [&] { return Clock::now() >= end; });
-    if (!board.ending.state.empty()) {
-        std::string detail = board.ending.detail;
-        if (board.ending.state == "unmodelled" && board.died)
-            detail = describe_instruction(*board.died);
-        return {board.ending.state, detail, board.ending.status};
-    }
+    if (!board.ending.state.empty())
+        return impl_->ended();
     return {Clock::now() >= end ? "running" : "time", "", 0};
 }
 
@@ -156,7 +164,14 @@ bool FullSystem::leave_detailed(unsigned host_ms) {
         return true;
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
-    return impl_->detailed->leave([&] { return Clock::now() >= end; });
+    if (!std::exchange(impl_->leaving, true))
+        impl_->board->clear_ending(); // which the last step has returned
+    if (!impl_->detailed->leave([&] { return Clock::now() >= end; }))
+        return false;
+    impl_->leaving = false;
+    if (!impl_->board->ending.state.empty())
+        impl_->left_with = impl_->ended();
+    return true;
 }
 
 void FullSystem::reset_stats() {

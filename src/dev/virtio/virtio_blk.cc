@@ -66,7 +66,12 @@ void VirtioBlk::notified(unsigned queue) {
 }
 
 void VirtioBlk::complete() {
-    while (!pending_.empty() && pending_.front().due <= time_.now() && !resetting()) {
+    if (!live() &&
+        !resetting()) { // without bus mastering or after a fault it moves no data, and what was under way is lost
+        pending_.clear();
+        return;
+    }
+    while (!pending_.empty() && pending_.front().due <= time_.now() && live()) {
         const Request request = std::move(pending_.front());
         pending_.pop_front();
         execute(request.chain);

@@ -6,7 +6,6 @@ file times and sizes, never by running a tool, so that a start with nothing to d
 goes to stderr. Interrupting it at any point is safe: a step counts as done when its mark is written, last.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from moscope import paths, streams, toolchain
+from moscope import locks, paths, streams, toolchain
 from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
@@ -166,11 +165,9 @@ def locked(path: Path, voice: Voice, what: str) -> Iterator[None]:
     """Holds a file lock; the system drops it when the holder ends, however it ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locks.take(handle, wait=False):
             voice.say(f"waiting: another moscope is {what}")
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle)
         yield
 
 

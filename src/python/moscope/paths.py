@@ -64,5 +64,7 @@ def user_protocol_dir() -> Path:
 
 def cache_dir() -> Path:
     """Shared by all checkouts and installations of this user."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # which the XDG Base Directory Specification says to ignore
+        base = os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "moscope"

@@ -216,6 +216,19 @@ TEST(VirtioBlk, AResetForgetsWhatIsUnderWay) {
     EXPECT_EQ(k.d.used_index(), 1);
 }
 
+TEST(VirtioBlk, WithoutBusMasteringNothingMoves) {
+    Disk k;
+    k.d.start(kFeatures);
+    k.request(0, 0, 512, true);
+    k.b.put<std::uint32_t>(kData, 0xabcdef01);
+    k.d.config(pci::kCommand, pci::kMemorySpace, 2);
+    k.b.queue.run();
+    EXPECT_EQ(k.status(), 0xee);
+    EXPECT_EQ(k.b.get<std::uint32_t>(kData), 0xabcdef01u);
+    k.d.config(pci::kCommand, pci::kMemorySpace | pci::kBusMaster, 2);
+    EXPECT_EQ(k.run(0, 1, 512, true), 0) << "later requests are served";
+}
+
 TEST(VirtioBlk, ACheckpointHoldsPagesAndRequestsUnderWay) {
     Disk k;
     k.d.start(kFeatures);

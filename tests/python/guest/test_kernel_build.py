@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Source, configuration and cache of the project's kernel, on trees of a few lines."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,19 @@ def tree(folder: Path, version: str = "6.1.99", text: str | None = None) -> Path
 
 def quiet(text: str) -> None:
     pass
+
+
+def test_what_an_interrupted_build_still_writes_is_not_in_the_next_ones_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kernel_build, "_kernels", lambda: tmp_path)
+    old = kernel_build._fresh()
+    forever = "n=0; while :; do n=$((n+1)); mkdir -p d$((n%50)); : >d$((n%50))/f$n; done 2>/dev/null"
+    writer = subprocess.Popen(["sh", "-c", forever], cwd=old)
+    try:
+        for _ in range(20):
+            assert list(kernel_build._fresh().iterdir()) == []
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 def test_a_patch_that_fits_is_applied(tmp_path: Path) -> None:

@@ -31,6 +31,15 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
     assert (tmp_path / "seen").read_text() == "libneeded.so.2\n"
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}"])
+def test_an_image_whose_note_is_damaged_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+    monkeypatch.setattr(packages, "cache", lambda: tmp_path)
+    note = rootimage._chosen(rootimage._recipe(("x",), ""))
+    note.parent.mkdir()
+    note.write_text(text)
+    assert rootimage.kept(("x",)) is None
+
+
 def test_a_script_runs_in_the_tree_of_the_image_and_makes_it_another_image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made: list[list[str]] = []
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from moscope import paths
+from moscope import locks, paths
+from moscope.errors import UserError
 from moscope.runs import checkpoints
 
 CONFIG = {"cores": 2, "seed": 1, "kernel": "/somewhere/bzImage", "initrd": "/somewhere/initrd", "restore": False, "info": {"kernel": "abc"}}
@@ -85,15 +86,44 @@ def test_one_that_is_in_use_is_not_removed(engine: ModuleType, boots: list[Path]
 
 def test_one_that_was_used_after_its_age_was_read_is_not_removed(boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [older(f"used-{n}", n) for n in range(checkpoints.KEPT + 2)]
-    lock = checkpoints._lock
+    take = locks.take
 
-    def used(handle: Any) -> bool:
+    def used(handle: Any, *, wait: bool = True) -> bool:
         os.utime(files[-1])
-        return lock(handle)
+        return take(handle, wait=wait)
 
-    monkeypatch.setattr(checkpoints, "_lock", used)
+    monkeypatch.setattr(locks, "take", used)
     checkpoints._forget_the_oldest()
     assert files[-1].exists() and not files[-2].exists()
+
+
+@pytest.mark.parametrize(("refusal", "boots_again"), [
+    ("is truncated: expected the whole checkpoint as it was written", True),
+    ("was altered (a checksum does not match): expected the checkpoint as it was written", True), ("has another machine", False)])
+def test_one_that_turns_out_to_be_damaged_is_made_anew_once(engine: ModuleType, boots: list[Path], refusal: str, boots_again: bool) -> None:
+    def restore(start: checkpoints.Start) -> Any:
+        if start.checkpoint.read_bytes() == b"damaged":
+            raise UserError(f"{start.checkpoint}: {refusal}")
+        return "restored"
+
+    first = at_prompt(CONFIG)
+    first.checkpoint.write_bytes(b"damaged")
+    if boots_again:
+        start, system = checkpoints.restored(first, restore, lambda: at_prompt(CONFIG))
+        assert system == "restored" and start.checkpoint.read_bytes() == b"new" and len(boots) == 2
+    else:
+        with pytest.raises(UserError, match=refusal):
+            checkpoints.restored(first, restore, lambda: at_prompt(CONFIG))
+        assert first.checkpoint.exists() and len(boots) == 1
+
+
+@pytest.mark.parametrize("number", locks.NO_LOCKS)
+def test_file_systems_without_locks_do_without(monkeypatch: pytest.MonkeyPatch, engine: ModuleType, boots: list[Path], number: int) -> None:
+    def flock(handle: Any, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert at_prompt(CONFIG).checkpoint.exists()
 
 
 def test_a_file_that_is_gone_after_the_folder_was_read_is_passed_over(engine: ModuleType, boots: list[Path]) -> None:

@@ -65,12 +65,21 @@ def test_a_damaged_point_is_measured_again(plan: MakePlan) -> None:
 @pytest.mark.parametrize(("changes", "says"), [
     ({"seed": 2}, "seed 1, not 2"),
     ({"sets": ["probe_filter.enabled=false"]}, r"set \[\], not \['probe_filter.enabled=false'\]"),
+    ({"threads": 2}, "--threads 1, not 2 or more"),
 ])
 def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes: dict[str, Any], says: str) -> None:
     directory.open_for(plan(1, 2))
     with pytest.raises(UserError, match="or another --out") as error:
         directory.open_for(plan(1, 2, **changes))
     assert re.search(says, str(error.value))
+
+
+def test_threads_from_two_on_are_alike_and_one_is_not(plan: MakePlan) -> None:
+    directory.open_for(plan(1, threads=2))
+    assert directory.open_for(plan(1, threads=8)) == {}
+    for one in (None, 1):
+        with pytest.raises(UserError, match="--threads 2 or more, not 1"):
+            directory.open_for(plan(1, threads=one))
 
 
 def test_options_that_were_refused_before_any_point_was_measured_can_be_corrected(plan: MakePlan, shared: Shared, tmp_path: Path) -> None:

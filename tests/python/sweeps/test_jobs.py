@@ -31,6 +31,13 @@ def test_a_latency_point_has_a_figure_for_each_level() -> None:
     assert {"L2_cycles", "L3_cycles", "DRAM_0_hops_cycles", "DRAM_1_hop_cycles", "DRAM_2_hops_cycles"} <= set(figures)
 
 
+def test_one_thread_and_several_are_points_of_their_own() -> None:
+    def identity(**more: Any) -> dict[str, Any]:
+        return jobs.find("run").plan({"workload": "counter", "kernel": "distro", "cores": 1, **more}, nothing).identity
+
+    assert identity() == identity(threads=1) != identity(threads=2) == identity(threads=8)
+
+
 def test_a_check_point_says_what_was_reached_and_violated() -> None:
     job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
     figures = job.figures(job.run(params, Path(), nothing))

@@ -46,6 +46,11 @@ def test_excluded_points_are_left_out(tmp_path: Path) -> None:
     (TRACE + '[axes]\nscript = ["c0 ld A@n1"]', "script: is fixed and an axis: expected one of the two"),
     ('zip = [["seed", "chips"]]\n' + TRACE + "[axes]\nseed = [1, 2]\nchips = [1]",
      "zip: seed has 2, chips has 1 values: expected as many values of each"),
+    (TRACE + "[axes]\nseed = [nan]", "axes.seed: nan: expected one text, number, true or false"),
+    (TRACE + '[axes]\n"links.clock" = ["1GHz"]\nlinks.clock = ["2GHz"]', "axes: links.clock: appears twice: expected each parameter once"),
+    (TRACE + '[axes]\ncore_clock = ["1.0GHz", "2.4GHz"]\n[[exclude]]\ncore_clock = "1GHz"',
+     "exclude.core_clock: 1GHz is no value of the axis: expected one of 1.0GHz, 2.4GHz"),
+    (TRACE + "[axes]\nseed = [1, 2]\n[[exclude]]\nseed = 2.0", "exclude.seed: 2.0 is no value of the axis: expected one of 1, 2"),
     ('zip = [["sed"]]\n' + TRACE + "[axes]\nseed = [1, 2]", 'zip: no axis called "sed": expected a known name, such as seed'),
 ])
 def test_a_mistake_in_the_file_is_a_user_error_that_names_the_place(tmp_path: Path, text: str, error: str) -> None:

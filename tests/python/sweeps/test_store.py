@@ -79,6 +79,37 @@ def test_a_point_is_not_made_from_files_that_changed_after_the_sweep_began(store
     assert not store.done(digest)
 
 
+def test_a_second_sweep_of_a_process_reads_the_machine_again(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    machine = tmp_path / "mine.py"
+    machine.write_text((root / "configs" / "small.py").read_text())
+    described = Spec("trace", {"machine": "mine.py", "script": "c0 ld A@n1"}, {"seed": [1]})
+    before = {p.digest for p in planning.plan(described, print)}
+    machine.write_text(machine.read_text().replace('"32KiB"', '"64KiB"'))
+    jobs.look_again()
+    assert before != {p.digest for p in planning.plan(described, print)}
+
+
+def test_a_short_point_whose_result_is_lost_is_made_again(store: Store) -> None:
+    described = Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
+    found = planning.plan(described, print)
+    (batch,) = workflow.write(store, "trace", found, 1)["batches"]
+    made = store.root / "batches" / f"{batch}.json"
+    made.parent.mkdir(exist_ok=True)
+    made.touch()
+    assert list(workflow.write(store, "trace", found, 1)["batches"]) == [batch] and not made.exists()
+
+
+def test_what_a_killed_process_of_the_same_number_has_left_is_in_no_ones_way(store: Store) -> None:
+    with pytest.raises(KeyboardInterrupt), store.new_point("d") as left:
+        kept = left.with_name("kept")
+        left.rename(kept)
+        raise KeyboardInterrupt
+    kept.rename(left)
+    finish(store, "d", cycles=7)
+    assert store.done("d")
+
+
 def planned(digest: str, **params: str | int | float | bool) -> Point:
     point = Point(params, Planned({}, "run"))
     object.__setattr__(point, "planned", type("Fixed", (), {"digest": digest}))

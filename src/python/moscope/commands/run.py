@@ -51,8 +51,8 @@ def run(shared: Shared,
         detail: Annotated[str, typer.Option(metavar="table|full",
                                             help="full: also write every transaction, as Parquet.")] = "table",
         threads: Annotated[int | None, typer.Option(metavar="N",
-                                                    help="Host threads per point, which simulate the chips in parallel with identical "
-                                                         "statistics. Default: 1.")] = None,
+                                                    help="Host threads per point, which simulate the chips in parallel. Any number from "
+                                                         "2 on gives the same statistics. Default: 1.")] = None,
         engine: Annotated[str, typer.Option(metavar="moscope|gem5",
                                             help="Simulation engine. gem5 boots the kernel of --kernel, or without --kernel runs the "
                                                  "program in syscall emulation.")] = "moscope",

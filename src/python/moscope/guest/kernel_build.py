@@ -130,8 +130,12 @@ def _install(say: Say) -> None:
 
 
 def _fresh() -> Path:
+    """The empty work folder. What an interrupted build has left goes first, aside from programs of it that still run and write there."""
     work = _kernels() / ".work"
-    shutil.rmtree(work, ignore_errors=True)
+    if work.exists():
+        work.rename(work.with_name(f".work-{os.getpid()}-{time.time_ns()}"))
+    for left in _kernels().glob(".work-*"):
+        shutil.rmtree(left, ignore_errors=True)
     work.mkdir(parents=True)
     return work
 

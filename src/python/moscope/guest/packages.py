@@ -7,7 +7,6 @@ cache. What was fetched once stays in use until its folder in the cache is remov
 same kernel.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from moscope import paths
+from moscope import locks, paths
 from moscope.aside import write_whole
 from moscope.errors import UserError
 
@@ -49,7 +48,7 @@ def locked(name: str) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle)
             yield
     except OSError as error:
         if error.filename != str(path):

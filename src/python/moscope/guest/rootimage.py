@@ -51,10 +51,10 @@ def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> Ro
 
 def kept(included: tuple[str, ...], script: str = "") -> RootImage | None:
     """The image that holds these packages, if the cache has it."""
-    chosen = _chosen(_recipe(included, script))
-    if not chosen.is_file():
+    try:
+        digest = str(json.loads(_chosen(_recipe(included, script)).read_text(encoding="utf-8"))["sha256"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # none, or one that a crash of the host has left empty
         return None
-    digest = json.loads(chosen.read_text(encoding="utf-8"))["sha256"]
     return RootImage(_place(digest), digest) if _place(digest).is_file() else None
 
 

@@ -6,7 +6,6 @@ workload program or another core count therefore gives another checkpoint. Proto
 key, because boots in functional mode do not depend on them. An unreadable file is replaced.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from moscope import paths
+from moscope import locks, paths
 from moscope.aside import write_whole
 from moscope.boot import plan
 from moscope.boot.engine import checkpoint_config
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 # Files beyond these, the longest unused ones, are removed when another is made.
 KEPT = 24
+DAMAGED = ("is truncated: expected the whole checkpoint", "was altered (a checksum does not match)")  # src/board/checkpoint.cc
 MARKERS = [initramfs.PROMPT, plan.PANIC]
 
 
@@ -83,6 +83,20 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
     return Start(resumed, path, shown, chosen)
 
 
+def restored(start: Start, restore: Callable[[Start], engine.System], again: Callable[[], Start]) -> tuple[Start, engine.System]:
+    """What `restore` makes of a start. A checkpoint that is found to be damaged is replaced, once: by `again`, which boots."""
+    from moscope.errors import UserError
+
+    try:
+        return start, restore(start)
+    except UserError as error:
+        if not any(what in str(error) for what in DAMAGED):
+            raise
+    start.checkpoint.unlink(missing_ok=True)
+    start = again()
+    return start, restore(start)
+
+
 def _readable(path: Path) -> bool:
     from moscope.errors import UserError
 
@@ -106,18 +120,9 @@ def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[P
 def _locked(path: Path) -> Iterator[None]:
     """Two points that start from the same checkpoint boot once. An interruption ends the wait for the lock."""
     with path.open("w") as handle:
-        while not _lock(handle):
+        while not locks.take(handle, wait=False):
             time.sleep(0.1)
         yield
-
-
-def _lock(handle: IO[str]) -> bool:
-    """Takes the lock of an open file until it is closed; false if another process or thread has it."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _forget_the_oldest() -> None:
@@ -125,7 +130,7 @@ def _forget_the_oldest() -> None:
     used = {path: at for path in folder().glob("*.ckpt") if (at := _last_used(path)) is not None}
     for path in sorted(used, key=lambda p: used[p], reverse=True)[KEPT:]:
         with path.with_suffix(".lock").open("w") as handle:
-            if _lock(handle) and _last_used(path) == used[path]:
+            if locks.take(handle, wait=False) and _last_used(path) == used[path]:
                 path.unlink(missing_ok=True)
                 path.with_suffix(".console").unlink(missing_ok=True)
 

@@ -81,9 +81,11 @@ def differences(kept: Path, plan: Plan) -> str:
     if before is None:
         return f"{kept.name} is damaged"
     now = plan.identity()
-    for key in now:
-        if before.get(key) == now[key]:
+    for key in (*now, "processes"):
+        if before.get(key) == now.get(key):
             continue
+        if key == "processes":
+            return f"--threads {'1, not 2 or more' if key in now else '2 or more, not 1'}"
         if key != "points":
             return f"{key} {before.get(key)!r}, not {now[key]!r}"
         old, new = before.get(key) or [], now[key]

@@ -85,9 +85,13 @@ class Plan:
     own: own_program.Asked | None = None  # the user's own program
     folders: dict[str, str] = field(default_factory=dict)  # of workloads that are not the checkout's, by name
 
+    def processes(self) -> dict[str, str]:
+        """That chips are processes of their own, whose results differ from those of one in some times (docs/architecture.md)."""
+        return {"processes": "several"} if (self.threads or 1) > 1 else {}
+
     def identity(self) -> dict[str, Any]:
         """The options that must be equal for a run to resume in its directory."""
-        return {"machine": self.machine_option, "set": self.sets, "seed": self.seed,
+        return {"machine": self.machine_option, "set": self.sets, "seed": self.seed, **self.processes(),
                 "points": [{k: v for k, v in asdict(p).items() if v is not None} for p in self.points]}
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +78,20 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
                               system_calls=image.load(chosen.image).system_calls if job.point.count else None)
     append = " ".join(part for part in (APPEND, chosen.append) if part)
     config = checkpoints.configuration(inputs, append, job.point.cores, job.seed)
-    start = checkpoints.at_prompt(config, chosen, report)
     log = folder / "transactions.raw" if job.point.detail == "full" else None
     timed = {**inputs.detailed, "transactions": str(log or ""), "attribution": job.attribution, "stacks": job.attribution,
              **side_by_side(job)}
     watched = [job.point.begin] if shown(job.point.begin) else [STARTS]
-    system = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
-    if probes:
-        system.watch_code(probes.text())
-    system.restore(str(start.checkpoint))
+
+    def restore(start: checkpoints.Start) -> engine.System:
+        made = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
+        if probes:
+            made.watch_code(probes.text())
+        made.restore(str(start.checkpoint))
+        return made
+
+    booted = partial(checkpoints.at_prompt, config, chosen, report)
+    start, system = checkpoints.restored(booted(), restore, booted)
     guest = Guest(system, report, start.console)
     begin(guest, job.point, probes)
     namer = lines.namer(system, chosen, programs, inputs.disk.path if inputs.disk else None)

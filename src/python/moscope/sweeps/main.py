@@ -5,7 +5,6 @@ A start runs the points that are missing. What earlier starts have finished in t
 went into it has changed. One process at a time works on a folder.
 """
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from moscope import errors, jsonio
+from moscope import errors, jsonio, locks
 from moscope.aside import write_whole
 from moscope.errors import SimulatorBug, UserError
 from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
@@ -61,6 +60,7 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     moscope-out/sweep/NAME). `at_once`: processes here, or jobs on the cluster. UserError before the first point for any mistake in
     the sweep; a point that fails is part of the outcome. On KeyboardInterrupt, what is finished is kept."""
     snakemake.check_executor(executor)
+    jobs.look_again()
     at_once = len(os.sched_getaffinity(0)) if at_once is None else at_once
     if not 1 <= at_once <= MOST_JOBS:
         raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
@@ -195,11 +195,7 @@ def memory_mb(points: list[Point]) -> int:
 def alone(store: Store, say: Say) -> Iterator[IO[str]]:
     """Waits until no other start works in this folder; Snakemake of a start that was killed counts, too."""
     with (store.root / ".lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locks.take(handle, wait=False):
             say(f"waiting: another sweep works in {store.root}")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:
-            pass  # a file system without locks
+            locks.take(handle)
         yield handle

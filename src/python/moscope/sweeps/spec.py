@@ -5,6 +5,7 @@ A parameter is an option of the job (`cores`, `kernel`, ..., named as on the com
 Keys may be written as TOML reads them: `links.clock = [...]` is the same as `"links.clock" = [...]`.
 """
 
+import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,12 +63,18 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
     job = document.get("job")
     if not isinstance(job, str):
         raise UserError(f"{where}: {'job is no text' if 'job' in document else 'names no job'}: expected {EXAMPLE}")
-    axes = {key: _axis(f"{where}: axes.{key}", values) for key, values in flat(_table(document, "axes", where))}
-    fixed = {key: _scalar(f"{where}: fixed.{key}", value) for key, value in flat(_table(document, "fixed", where))}
+    axes = {key: _axis(f"{where}: axes.{key}", values) for key, values in _once(_table(document, "axes", where), f"{where}: axes")}
+    fixed = {key: _scalar(f"{where}: fixed.{key}", value) for key, value in _once(_table(document, "fixed", where), f"{where}: fixed")}
     for key in fixed:
         if key in axes:
             raise UserError(f"{where}: {key}: is fixed and an axis: expected one of the two")
-    return Spec(job, fixed, axes, _zips(document.get("zip", []), axes, where), _exclusions(document.get("exclude", []), where), name, where)
+    exclude = _exclusions(document.get("exclude", []), where)
+    for key, values in ((key, values) for entry in exclude for key, values in entry.items() if key in axes):
+        for value in values:
+            if text(value) not in map(text, axes[key]):
+                raise UserError(f"{where}: exclude.{key}: {text(value)} is no value of the axis: expected one of "
+                                f"{', '.join(map(text, axes[key]))}")
+    return Spec(job, fixed, axes, _zips(document.get("zip", []), axes, where), exclude, name, where)
 
 
 def _table(document: dict[str, Any], part: str, where: str) -> dict[str, Any]:
@@ -86,8 +93,17 @@ def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
+def _once(table: dict[str, Any], where: str) -> list[tuple[str, Any]]:
+    """The entries with dotted keys; `"links.clock"` in quotes and links.clock are one key."""
+    found = list(flat(table))
+    for key, _ in found:
+        if [k for k, _ in found].count(key) > 1:
+            raise UserError(f"{where}: {key}: appears twice: expected each parameter once")
+    return found
+
+
 def _scalar(where: str, value: Any) -> Value:
-    if isinstance(value, str | int | float):
+    if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UserError(f"{where}: {str(value)[:40]}: expected one text, number, true or false")
 

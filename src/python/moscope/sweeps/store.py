@@ -3,7 +3,6 @@
 so that a point is found again by any later start, whatever other points the sweep has by then.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from moscope import jsonio
+from moscope import jsonio, locks
 from moscope.aside import write_whole
 from moscope.errors import UserError
 
@@ -110,6 +109,7 @@ class Store:
         """A folder that becomes the point's when the block ends well. Of two processes that make it, the first one's stays. What has no
         result that can be read is replaced."""
         partial = self.root / "work" / f"{digest}.{socket.gethostname()}.{os.getpid()}"
+        shutil.rmtree(partial, ignore_errors=True)  # of one that was killed, in a process of the same number
         partial.mkdir(parents=True)
         try:
             yield partial
@@ -129,8 +129,7 @@ class Store:
         path = self.root / "locks" / name
         path.parent.mkdir(exist_ok=True)
         with path.open("w") as handle:
-            with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.take(handle)
             yield
 
 

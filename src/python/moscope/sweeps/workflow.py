@@ -37,6 +37,9 @@ def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str
     light = jobs.find(job).light
     listed = {p.digest: p for p in points}
     missing = [d for d in listed if not store.done(d)]
+    grouped = batches(missing, at_once) if light else {}
+    for name in grouped:  # of points whose results are gone
+        (store.root / "batches" / f"{name}.json").unlink(missing_ok=True)
     if not light:
         for digest in listed:
             store.mark(digest)
@@ -46,7 +49,7 @@ def write(store: Store, job: str, points: list[Point], at_once: int) -> dict[str
             boots.setdefault(p.planned.boot, {"point": p.digest, "memory_mb": p.planned.boot_memory_mb})
     config = {
         "schema": "moscope.sweep.workflow/1", "job": job, "worker": worker(), "folder": os.getcwd(), "runtime_minutes": RUNTIME_MINUTES,
-        "single": [] if light else list(listed), "batches": batches(missing, at_once) if light else {}, "boots": boots,
+        "single": [] if light else list(listed), "batches": grouped, "boots": boots,
         "points": {digest: p.document() for digest, p in listed.items()},
     }
     write_whole(store.root / "workflow" / "Snakefile", SNAKEFILE.read_bytes())

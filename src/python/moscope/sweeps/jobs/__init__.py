@@ -5,12 +5,20 @@ import importlib
 import pkgutil
 
 from moscope.errors import unknown_name
+from moscope.sweeps.jobs import base
 from moscope.sweeps.jobs.base import Job
 
 
 def all_jobs() -> dict[str, Job]:
     modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__) if m.name != "base"]
     return {m.JOB.name: m.JOB for m in modules}
+
+
+def look_again() -> None:
+    """Forgets what an earlier sweep of this process has read: files may have changed since."""
+    base.forget()
+    for job in all_jobs().values():
+        job.forget()
 
 
 def find(name: str, where: str = "job") -> Job:

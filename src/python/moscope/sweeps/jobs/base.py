@@ -102,6 +102,9 @@ class Job(ABC):
                 words += ["--set", f"{name}={text(value)}"]
         return words
 
+    def forget(self) -> None:  # noqa: B027  most read nothing but what this module does
+        """Reads again what it has read once in this process."""
+
     def words_of(self, name: str, value: Value) -> list[str]:
         return [f"--{name.replace('_', '-')}", text(value)]
 
@@ -124,6 +127,12 @@ def shared(job: Job, params: Params) -> Shared:
 def machine_of(chosen: Shared) -> Machine:
     """The machine description with its changes; the file is read once in a process."""
     return with_sets(_described(chosen.machine), Path(chosen.machine), chosen.sets)
+
+
+def forget() -> None:
+    """What has been read once in this process is read again."""
+    for kept in (_described, file_digest, engine_digest):
+        kept.cache_clear()
 
 
 def edges_of(machine: Machine) -> list[list[int]]:

@@ -46,7 +46,7 @@ class Run(Job):
         plan = plan_of(self, params)
         one = plan.points[0]
         made_from = gatherer(text(params.get("machine", "")), tuple(plan.sets), plan, say).of(one)
-        identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(),
+        identity = {"job": self.name, "engine": engine_digest(), "seed": plan.seed, "inputs": made_from.digests(), **plan.processes(),
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
         memory = wanted_bytes(job.job(plan, one, Path()), speeds.kept_bytes(kind_of(one))) // MB
         boot = machine_bytes(one.cores) // MB
@@ -72,6 +72,10 @@ class Run(Job):
         result.point["engine"] = directory.engine_digest()
         directory.write_point(folder, result)
         return result.point
+
+    def forget(self) -> None:
+        _plan.cache_clear()
+        _gatherers.clear()
 
     def words_of(self, name: str, value: Value) -> list[str]:
         if name in REPEATED.values():
