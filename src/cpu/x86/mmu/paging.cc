@@ -26,13 +26,22 @@ struct Leaf {
     unsigned shift = 12;
 };
 
-template <class T> void or_bits(void *bits, void *entry) {
-    T b, e;
-    std::memcpy(&b, bits, sizeof b);
-    std::memcpy(&e, entry, sizeof e);
-    e |= b;
-    std::memcpy(entry, &e, sizeof e);
-}
+/// The update of an entry that has been read before. It is made only if all else of the entry is still as it was.
+template <class T> struct Update {
+    T before, bits;
+    bool made = false;
+
+    static void apply(void *self, void *entry) {
+        auto &u = *static_cast<Update *>(self);
+        T e;
+        std::memcpy(&e, entry, sizeof e);
+        u.made = ((e ^ u.before) & ~static_cast<T>(kAccessed | kDirty)) == 0;
+        if (!u.made)
+            return;
+        e |= u.bits;
+        std::memcpy(entry, &e, sizeof e);
+    }
+};
 
 struct Walk {
     Core &c;
@@ -60,17 +69,23 @@ struct Walk {
             std::memset(&x, 0xff, sizeof x);
         return x;
     }
-    /// Sets bits of an entry, as a locked update.
-    template <class T> void set_bits(Addr at, T bits) const {
-        if (std::byte *p = c.phys.host(PhysAddr(at))) {
-            with_data_port(c, [&](auto port) { port.walk_modify(PhysAddr(at), p, sizeof bits, or_bits<T>, &bits); });
+    /// Sets bits of an entry, as a locked update. False: another core has changed the entry since it was read.
+    template <class T> bool set_bits(Addr at, T before, T bits) const {
+        std::byte *const p = c.phys.host(PhysAddr(at));
+        if (!p)
+            return true;
+        Update<T> update{before, bits};
+        with_data_port(c,
+                       [&](auto port) { port.walk_modify(PhysAddr(at), p, sizeof bits, Update<T>::apply, &update); });
+        if (update.made)
             tell_written(c, PhysAddr(at), sizeof bits);
-        }
+        return update.made;
     }
 
     /// Entries of a table format: T wide, `levels` deep, each level `bits` of the address.
-    template <class T> bool run(Addr table, int levels, unsigned bits, unsigned large_levels, Leaf &leaf) {
+    template <class T> bool run(const Addr root, int levels, unsigned bits, unsigned large_levels, Leaf &leaf) {
         unsigned shift = 12 + bits * static_cast<unsigned>(levels - 1);
+        Addr table = root;
         Addr entry_at[5];
         T entry[5];
         int depth = 0;
@@ -132,8 +147,10 @@ struct Walk {
                 want |= static_cast<T>(kDirty);
                 leaf.dirty = true;
             }
-            if ((entry[d] & want) != want)
-                set_bits<T>(entry_at[d], want);
+            if ((entry[d] & want) != want && !set_bits<T>(entry_at[d], entry[d], want)) {
+                leaf = {};
+                return run<T>(root, levels, bits, large_levels, leaf); // as the tables are now
+            }
         }
         return true;
     }

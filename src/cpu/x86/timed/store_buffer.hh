@@ -141,8 +141,13 @@ class StoreBuffer : public Component {
         }
     }
 
-    /// Requests the lines of the retired stores behind the oldest.
+    /// Requests the lines of the retired stores behind the oldest. That some are there is a hit when the store leaves, not now.
     void look_ahead(Tick now) {
+        const std::uint64_t hits = port_.inline_hits;
+        look_at_lines(now);
+        port_.inline_hits = hits;
+    }
+    void look_at_lines(Tick now) {
         for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1; i != tail_ && in_flight_ < most_;
              ++i) {
             Entry &e = entry(i);

@@ -54,6 +54,10 @@ void TimedCore::wait_idle() {
     waiting_idle_ = true;
     bool stop = false;
     while (!leaving_) {
+        if (c_.monitor.waiting && now() > queue().now()) {
+            catch_up(); // meanwhile anything may happen, so it is looked at after that
+            continue;
+        }
         stop = c_.signals.pending & dev::CoreSignals::stop;
         const bool wakes = interrupt_deliverable(c_) || (c_.monitor.waiting && c_.monitor.masked_interrupts &&
                                                          (c_.signals.pending & dev::CoreSignals::intr));
@@ -74,8 +78,6 @@ void TimedCore::wait_idle() {
 
 /// Whether the core still has the line that its MWAIT is about; it is then woken when anything happens to it.
 bool TimedCore::watches_line() {
-    if (now() > queue().now())
-        catch_up();
     const Addr line = dram(PhysAddr(c_.monitor.line));
     if (!port_.probe(AccessKind::load, line, hit_done()) || !port_.remembers(line))
         return false;

@@ -56,6 +56,22 @@ struct Stores : testing::Test {
 
 } // namespace
 
+TEST_F(Stores, AHitCountsOnceThoughTheBufferHasLookedAheadAtItsLine) {
+    for (const bool waits : {false, true}) {
+        const auto b = buffer(8);
+        std::uint64_t before = 0;
+        for (const bool lines_are_known : {false, true}) {
+            if (lines_are_known && waits)
+                port.lose(line(0), 3 * kMiss);
+            before = port.inline_hits;
+            for (unsigned i = 0; i < 6; ++i)
+                store(*b, i, 1);
+            queue.run(queue.now() + 10 * kMiss);
+        }
+        EXPECT_EQ(port.inline_hits - before, waits ? 5u : 6u);
+    }
+}
+
 TEST_F(Stores, LinesAreAskedForSideBySideUpToTheCoresMisses) {
     for (const unsigned most : {1u, 4u, 8u}) {
         left.clear();

@@ -164,6 +164,28 @@ TEST_F(Waiting, AnInterruptEndsMwaitAndIsTaken) {
     EXPECT_EQ(m.pushed(0), kCode + 8) << "it returns behind MWAIT";
 }
 
+TEST(WaitingAtAnyTime, AnInterruptEndsMwaitWheneverItComes) {
+    for (const char *const model : {"blocking", "out_of_order"})
+        for (Tick at = 0; at < 200 * kTicksPerNs; at += kTicksPerNs) {
+            TimedParams params;
+            params.core.model = model;
+            TimedMachine t(params);
+            // sti; nop; monitor; xor ecx, ecx; mfence; cmp byte [rdi], 0; mwait; inc rbx; cli; hlt
+            t.m.code(kCode, {0xfb, 0x90, 0x0f, 0x01, 0xc8, 0x31, 0xc9, 0x0f, 0xae, 0xf0, 0x80,
+                             0x3f, 0x00, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xfa, 0xf4});
+            t.m.core.r[rax] = t.m.core.r[rdi] = kLine + 8;
+            t.m.core.r[rcx] = 0;
+            t.m.core.rip = kCode;
+            t.begin();
+            t.at(at, [&t] {
+                t.apic.interrupt(0x41);
+                t.core.signalled(t.queue.now());
+            });
+            t.queue.run(5 * kUs);
+            ASSERT_LT(t.m.core.rip - SystemMachine::kHandlers, 4096u) << at / kTicksPerNs << " ns";
+        }
+}
+
 TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyWhereItIsAskedFor) {
     for (const bool asked : {false, true}) {
         TimedMachine fresh;
