@@ -66,8 +66,8 @@ void VirtioBlk::notified(unsigned queue) {
 }
 
 void VirtioBlk::complete() {
-    if (!live() &&
-        !resetting()) { // without bus mastering or after a fault it moves no data, and what was under way is lost
+    // Without bus mastering, or after a fault, it moves no data, and what was under way is lost.
+    if (!live() && !resetting()) {
         pending_.clear();
         return;
     }

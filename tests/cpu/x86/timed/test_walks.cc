@@ -16,8 +16,9 @@ constexpr Addr kCode = 0x1000, kLine = 0x40040, kPage = 0x50000;
 constexpr Addr kTable = SystemMachine::kTables + 0x3000, kEntry = kTable + (kPage >> 12) * 8;
 constexpr std::uint64_t kPresentWritableUser = 7, kAccessedDirty = 0x60;
 
-/// The core stores to a line that takes 500 ns, then to a page whose entry says neither accessed nor dirty. Its walk reads the entry at once
-/// and updates it when the first store is done. After 200 ns another core takes the entry's line and writes `changed`.
+/// The core stores to a line that takes 500 ns, then to a page whose entry says neither accessed nor dirty. Its walk reads
+/// the entry at once and updates it when the first store is done. After 200 ns another core takes the entry's line and
+/// writes `changed`.
 struct Walks : testing::TestWithParam<const char *> {
     void run(std::uint64_t changed) {
         TimedParams params;
