@@ -4,6 +4,7 @@
 // others follow, as backends that read the same blocks at the same time wait for each other at each block. A connection that
 // is refused, or finds a server that is starting, tries again. One that ends otherwise, or is silent for `patience_ms`,
 // counts as wrong, and another takes its place.
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 
@@ -54,7 +55,8 @@ class Postgresql final : public Driver, private TcpUser {
         std::string s = "answers=" + std::to_string(c.of.answers) + " wrong=" + std::to_string(c.of.wrong) +
                         " updates=" + std::to_string(c.of.updates) + " batches=" + std::to_string(c.of.batches) +
                         " errors=" + std::to_string(c.of.errors) + " lost=" + std::to_string(c.lost) +
-                        " stalled=" + std::to_string(c.stalled) + " retried=" + std::to_string(c.retried);
+                        " stalled=" + std::to_string(c.stalled) + " retried=" + std::to_string(c.retried) +
+                        " to_open=" + std::to_string(to_open());
         return c.of.first_error.empty() ? s : s + " first_error=" + c.of.first_error;
     }
     Tick next() const override { return due_.empty() ? kNever : due_.begin()->first; }
@@ -106,6 +108,13 @@ class Postgresql final : public Driver, private TcpUser {
         std::uint64_t lost = 0, stalled = 0, retried = 0;
     };
 
+    /// Connections that send no batches yet.
+    std::size_t to_open() const {
+        return running_ ? static_cast<std::size_t>(
+                              std::count_if(clients_.begin(), clients_.end(),
+                                            [](const Client &c) { return c.session.state() != Session::kRunning; }))
+                        : 0;
+    }
     void wake(unsigned i, Tick due) {
         Client &c = clients_[i];
         due_.erase({c.due, i});

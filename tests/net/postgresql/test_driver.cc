@@ -37,7 +37,9 @@ struct Guest final : GuestTcp {
 TEST(PostgresqlDriver, EachConnectionStaysAndItsRightRowsAreOperations) {
     Guest g;
     ASSERT_EQ(g.hosts.command("start postgresql connections=5 rows=1000", kGuest, 0), "ok");
+    EXPECT_EQ(value(g.report(), "to_open"), 5u);
     g.run(2 * kMs);
+    EXPECT_EQ(value(g.report(), "to_open"), 0u) << "all send batches";
     const std::uint64_t answers = value(g.report(), "answers");
     EXPECT_GE(answers, 5 * 256u);
     EXPECT_EQ(g.done, answers);
