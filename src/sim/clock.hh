@@ -92,9 +92,7 @@ class ClockCursor {
         if (__builtin_expect(static_cast<std::uint64_t>(d) - 1 >= kNearTicks - 1, 0)) {
             if (d <= 0)
                 return {tick_, n_, rem_};
-            ClockCursor there = *this;
-            there.set(c_.edge_at_or_after(t));
-            return {there.tick_, there.n_, there.rem_};
+            return edge_number(c_.edge_at_or_after(t));
         }
         const auto [k, beyond] = cycles_to(d);
         const std::int64_t later = by_den_(beyond);
@@ -122,9 +120,7 @@ class ClockCursor {
                 return {tick_ + step, n_ + cycles, total - step * c_.den};
             }
         }
-        ClockCursor there = *this;
-        there.set(c_.edge_at_or_after(t) + k);
-        return {there.tick_, there.n_, there.rem_};
+        return edge_number(c_.edge_at_or_after(t) + k);
     }
 
     /// Moves to the first edge at or after t, and returns its tick.
@@ -201,6 +197,11 @@ class ClockCursor {
         return cycles_to(d).k;
     }
 
+    Edge edge_number(std::int64_t n) const {
+        ClockCursor there = *this;
+        there.set(n);
+        return {there.tick_, there.n_, there.rem_};
+    }
     /// Moves to edge n.
     [[gnu::noinline]] Tick set(std::int64_t n) {
         n_ = n;

@@ -188,12 +188,8 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     with folder_for(out, "run") as folder:
         shared = call(chosen, seed, progress, folder.path)
         plan = options.make(shared, given)
-        found = directory.open_for(plan)
-        try:
+        with directory.opened(plan) as found:
             outcome = main.measure(plan, shared, found, _display(shared.watcher))
-        finally:
-            if not found:
-                directory.release(plan.out)
         if check and outcome.failed:
             raise outcome.failed[0]
     return Run(folder.path, outcome.document, outcome.failed, folder.kept)

@@ -83,17 +83,18 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
     return Start(resumed, path, shown, chosen)
 
 
-def restored(start: Start, restore: Callable[[Start], engine.System], again: Callable[[], Start]) -> tuple[Start, engine.System]:
-    """What `restore` makes of a start. A checkpoint that is found to be damaged is replaced, once: by `again`, which boots."""
+def restored(booted: Callable[[], Start], restore: Callable[[Start], engine.System]) -> tuple[Start, engine.System]:
+    """A start, and what `restore` makes of it. A checkpoint that is found to be damaged is removed, and booted once more."""
     from moscope.errors import UserError
 
+    start = booted()
     try:
         return start, restore(start)
     except UserError as error:
         if not any(what in str(error) for what in DAMAGED):
             raise
     start.checkpoint.unlink(missing_ok=True)
-    start = again()
+    start = booted()
     return start, restore(start)
 
 

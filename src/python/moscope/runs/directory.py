@@ -5,6 +5,8 @@ there, except for points whose inputs have changed. `run.json` is rewritten when
 
 import json
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +53,17 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
     found = {p.name: finished(point_folder(out, p)) for p in plan.points}
     return {name: point for name, point in found.items() if point is not None}
+
+
+@contextmanager
+def opened(plan: Plan) -> Iterator[dict[str, dict[str, Any]]]:
+    """As open_for(). If no point is finished when the block ends, the folder is given up."""
+    found = open_for(plan)
+    try:
+        yield found
+    finally:
+        if not found:
+            release(plan.out)
 
 
 def release(out: Path) -> None:

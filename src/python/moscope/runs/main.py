@@ -30,15 +30,12 @@ class Outcome:
 def run(plan: Plan, shared: Shared) -> Outcome:
     """Measures the missing points of the run directory, and writes `run.json` and the report. On KeyboardInterrupt,
     `run.json` is updated and a message says what is kept; then the exception continues."""
-    found = directory.open_for(plan)
-    try:
-        return measure(plan, shared, found)
-    except KeyboardInterrupt:  # while kernels are built or the report is written, too
-        shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
-        raise
-    finally:
-        if not found:
-            directory.release(plan.out)
+    with directory.opened(plan) as found:
+        try:
+            return measure(plan, shared, found)
+        except KeyboardInterrupt:  # while kernels are built or the report is written, too
+            shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
+            raise
 
 
 def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],

@@ -90,8 +90,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         made.restore(str(start.checkpoint))
         return made
 
-    booted = partial(checkpoints.at_prompt, config, chosen, report)
-    start, system = checkpoints.restored(booted(), restore, booted)
+    start, system = checkpoints.restored(partial(checkpoints.at_prompt, config, chosen, report), restore)
     guest = Guest(system, report, start.console)
     begin(guest, job.point, probes)
     namer = lines.namer(system, chosen, programs, inputs.disk.path if inputs.disk else None)
