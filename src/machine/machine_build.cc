@@ -331,6 +331,7 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
         from.read("hit_cycles", p.hit_latency);
         read_request_type(from, "nt_store_type", p.nt_store_type);
         read_request_type(from, "uncached_load_type", p.uncached_load_type);
+        from.read("flushes", p.flushes);
     }
     p.core = core;
     sequencers[core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);

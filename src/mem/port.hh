@@ -199,6 +199,7 @@ class Port {
     const Component *relay_ = nullptr;      ///< forwards unsolicited messages (the chip's shared cache)
     Tick relay_latency_ = 0;                ///< from the relay's wake-up to here
     bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way
+    bool flushes_ = false;                  ///< the protocol has a flush
     unsigned hit_cycles_ = 0;               ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;
     void *memory_ = nullptr;

@@ -164,22 +164,14 @@ struct Core : State {
         choose_tlb();
         flush_tlb(true);
     }
-    void flush_tlb(bool global_too) {
-        for (Tlb &t : tlbs)
-            global_too ? t.flush_all() : t.flush_local();
-        forget_blocks(global_too);
-    }
+    void flush_tlb(bool global_too);
     /// Addresses of non-global pages (or all) may lead to other blocks now.
     void forget_blocks(bool global_too) {
         ++local_generation;
         global_generation += global_too;
         retag();
     }
-    void flush_page(Addr va) {
-        for (Tlb &t : tlbs)
-            t.flush_page(va);
-        forget_blocks(va >> 63);
-    }
+    void flush_page(Addr va);
 
     Platform &platform;
     const PhysMap &phys;

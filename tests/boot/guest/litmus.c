@@ -157,6 +157,8 @@ static long run(const struct Test *test) {
 
 static _Alignas(kLine) char shared[2 * kLine];
 static int64_t *const straddling = (int64_t *)(shared + kLine - 4); // an operand on two lines
+static _Alignas(4096) char pages[2 * 4096];
+static int64_t *const across = (int64_t *)(pages + 4096 - 4); // on two pages
 static union {
     _Alignas(16) __int128 whole;
     volatile uint64_t half[2];
@@ -177,6 +179,7 @@ static void *locked_thread(void *argument) {
     for (int n = 0; n < rounds * 32; ++n) {
         __asm__ volatile("lock incq %0" : "+m"(counter) : : "memory", "cc");
         __asm__ volatile("lock addq $1, %0" : "+m"(*straddling) : : "memory", "cc");
+        __asm__ volatile("lock addq $1, %0" : "+m"(*across) : : "memory", "cc");
         long old = atomic_load_explicit(&compared, memory_order_relaxed);
         while (!atomic_compare_exchange_weak(&compared, &old, old + 1)) {
         }
@@ -202,7 +205,8 @@ static int locked(void) {
     for (int t = 0; t < kThreads; ++t)
         pthread_join(threads[t], NULL);
     const long all = (long)kThreads * rounds * 32;
-    const int right = counter == all && *straddling == all && compared == all && (long)pair.half[0] == all && torn == 0;
+    const int right = counter == all && *straddling == all && *across == all && compared == all &&
+                      (long)pair.half[0] == all && torn == 0;
     printf("locked: %ld of each: %s\n", all, right ? "right" : "WRONG");
     return right;
 }

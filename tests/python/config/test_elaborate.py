@@ -204,7 +204,7 @@ def test_tiny_caches_hold_a_few_lines(opteron48: Machine) -> None:
 
 def test_the_sequencer_gets_the_hit_latency_and_the_misses_in_flight(elaborated: Json) -> None:
     assert of_type(elaborated, "L1Cache")[0]["sequencer"] == {
-        "hit_cycles": 3, "max_outstanding": 8, "nt_store_type": "ST", "uncached_load_type": "NULL",
+        "hit_cycles": 3, "max_outstanding": 8, "nt_store_type": "ST", "uncached_load_type": "NULL", "flushes": False,
     }  # fmt: skip
     assert "sequencer" not in of_type(elaborated, "DMA")[0]
 

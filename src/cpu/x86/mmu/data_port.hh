@@ -24,7 +24,7 @@ class FunctionalDataPort {
     /// The linear address of the coming accesses.
     void at_linear(Addr) {}
     /// A data access to a page (its address shifted by its size).
-    void l1_tlb(std::uint64_t) {}
+    void l1_tlb(std::uint64_t, bool /*global*/) {}
 
     /// DRAM within a page, whose bytes are at `host`.
     void load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
@@ -32,11 +32,26 @@ class FunctionalDataPort {
     void modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context, bool) {
         f(context, host);
     }
+    /// A locked access to two pages.
+    void modify_across(const PhysAddr (&at)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context) {
+        std::uint8_t bytes[kLineBytes];
+        std::byte *const host[2] = {c_.phys.host(at[0]), c_.phys.host(at[1])};
+        std::memcpy(bytes, host[0], size[0]);
+        std::memcpy(bytes + size[0], host[1], size[1]);
+        f(context, bytes);
+        std::memcpy(host[0], bytes, size[0]);
+        std::memcpy(host[1], bytes + size[0], size[1]);
+    }
     /// The same for the page walker.
     void walk_load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
     void walk_modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context) {
         f(context, host);
     }
+
+    /// CLFLUSH: no cache holds the line of this address when it is done.
+    void flush(PhysAddr) {}
+    /// A software prefetch of the line at this linear address.
+    void prefetch(Addr, bool /*write*/, bool /*user*/) {}
 
     void begin_device_access() {}
     void end_device_access(std::uint64_t) {}
@@ -89,16 +104,29 @@ class TimedDataPort {
         return ahead != nullptr;
     }
     void at_linear(Addr va) { timed_.at_linear(va); }
-    void l1_tlb(std::uint64_t page) { timed_.l1_tlb(page); }
+    void l1_tlb(std::uint64_t page, bool global) { timed_.l1_tlb(page, global); }
 
     void load(PhysAddr at, const std::byte *, void *to, unsigned size) { timed_.load(at, to, size); }
     void store(PhysAddr at, std::byte *, const void *from, unsigned size) { timed_.store(at, from, size); }
     void modify(PhysAddr at, std::byte *, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
         timed_.modify(at, size, f, context, locked);
     }
+    void modify_across(const PhysAddr (&at)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context) {
+        timed_.modify_across(at, size, f, context);
+    }
     void walk_load(PhysAddr at, const std::byte *, void *to, unsigned size) { timed_.walk_load(at, to, size); }
     void walk_modify(PhysAddr at, std::byte *, unsigned size, void (*f)(void *, void *), void *context) {
         timed_.walk_modify(at, size, f, context);
+    }
+
+    void flush(PhysAddr at) { timed_.flush(at); }
+    void prefetch(Addr va, bool write, bool user) {
+        if (Overlap *ahead = timed_.looks_ahead()) {
+            ahead->prefetch_ahead(va, write, user);
+            return;
+        }
+        timed_.at_linear(va);
+        timed_.prefetch(va, write, user);
     }
 
     void begin_device_access() { timed_.begin_device_access(); }
@@ -118,7 +146,7 @@ class TimedDataPort {
         dram = c_.phys.dram_address(e.at(va));
         if (dram == PhysMap::kNone)
             return false;
-        timed_.l1_tlb(va >> e.shift());
+        timed_.l1_tlb(va >> e.shift(), e.phys & Tlb::Entry::kGlobal);
         return true;
     }
 

@@ -232,7 +232,14 @@ bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), voi
             tell_written(c, p.at[0], size);
             return true;
         }
-        // Across pages (or on a device register) a locked access is two accesses. No program relies on that case.
+        if (p.count == 2 && locked && c.phys.host(p.at[0]) && c.phys.host(p.at[1])) {
+            port.at_linear(va);
+            port.modify_across(p.at, p.size, f, context);
+            tell_written(c, p.at[0], p.size[0]);
+            tell_written(c, p.at[1], p.size[1]);
+            return true;
+        }
+        // On a device register a locked access is two accesses.
         alignas(16) std::uint8_t bytes[64];
         port.at_linear(va);
         for (unsigned i = 0, done = 0; i < p.count; done += p.size[i++])

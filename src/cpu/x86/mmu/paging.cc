@@ -209,6 +209,22 @@ bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
 
 } // namespace
 
+void Core::flush_tlb(bool global_too) {
+    for (Tlb &t : tlbs)
+        global_too ? t.flush_all() : t.flush_local();
+    forget_blocks(global_too);
+    if (timed)
+        global_too ? timed->l1_tlb().clear() : timed->l1_tlb().flush_local();
+}
+
+void Core::flush_page(Addr va) {
+    for (Tlb &t : tlbs)
+        t.flush_page(va);
+    forget_blocks(va >> 63);
+    if (timed)
+        timed->l1_tlb().flush_page(va);
+}
+
 void let_direct(Core &c, bool user, Addr va) {
     const Tlb::Entry &e = c.tlbs[user].at(va);
     Tlb::Direct &d = c.tlbs[user].direct_at(va);
@@ -232,7 +248,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         if ((e.phys & need) == need) {
             out = e.at(va);
             if (kind != Kind::fetch)
-                with_data_port(c, [&](auto port) { port.l1_tlb(va >> e.shift()); });
+                with_data_port(c, [&](auto port) { port.l1_tlb(va >> e.shift(), e.phys & E::kGlobal); });
             if (kind == Kind::write)
                 if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
                     d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
@@ -261,7 +277,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     leaf.phys = reached(c, leaf.phys);
     remember(c, user, va, leaf);
     if (kind != Kind::fetch)
-        with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift); });
+        with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift, leaf.global); });
     out = PhysAddr(leaf.phys | (va & (kPage - 1)));
     return true;
 }

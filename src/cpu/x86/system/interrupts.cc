@@ -258,6 +258,11 @@ bool interrupt_deliverable(const Core &c) {
     return ((p & S::nmi) && !c.nmi_blocked) || ((p & S::intr) && (c.flags.system & Flags::if_));
 }
 
+bool interrupts_need_poll(const Core &c) {
+    using S = dev::CoreSignals;
+    return (c.signals.pending & (S::smi | S::sipi)) || interrupt_deliverable(c);
+}
+
 bool poll_interrupts(Core &c) {
     using S = dev::CoreSignals;
     c.signals.lower(S::smi); // no system-management mode

@@ -18,8 +18,10 @@ void deliver_fault(Core &);
 
 /// Looks at the pins between instructions; takes what may be taken now. True if the state changed.
 bool poll_interrupts(Core &);
-/// True if poll_interrupts would find something to do (wakes a halted core).
+/// True if an interrupt would be taken now (wakes a halted core).
 bool interrupt_deliverable(const Core &);
+/// True if poll_interrupts would change anything: it takes an interrupt, or drops a signal that has no effect.
+bool interrupts_need_poll(const Core &);
 
 /// Power-on and INIT state; `bootstrap` as the core is the boot processor.
 void reset(Core &, bool init);

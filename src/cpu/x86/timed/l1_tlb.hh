@@ -18,7 +18,7 @@ class L1Tlb {
   public:
     static constexpr unsigned kMost = PipelineParams::Most::l1d_tlb; ///< entries
 
-    explicit L1Tlb(unsigned entries) : pages_(entries) { clear(); }
+    explicit L1Tlb(unsigned entries) : pages_(entries), global_(entries) { clear(); }
     void clear() {
         std::fill(pages_.begin(), pages_.end(), kNone);
         hint_.fill(0);
@@ -33,8 +33,24 @@ class L1Tlb {
         last_ = page;
         return true;
     }
+    /// Whether the page is there. Nothing changes.
+    bool contains(std::uint64_t page) const { return std::find(pages_.begin(), pages_.end(), page) != pages_.end(); }
+    /// Global pages stay.
+    void flush_local() {
+        for (unsigned i = 0; i < pages_.size(); ++i)
+            if (!global_[i])
+                pages_[i] = kNone;
+        last_ = kNone;
+    }
+    /// The page of this address, of whatever size.
+    void flush_page(Addr va) {
+        for (std::uint64_t &page : pages_)
+            if (page == va >> 12 || page == va >> 21 || page == va >> 30)
+                page = kNone;
+        last_ = kNone;
+    }
     /// Whether the page is there; it is afterwards.
-    bool access(std::uint64_t page) {
+    bool access(std::uint64_t page, bool global) {
         if (page == last_) // and nothing has been replaced since
             return true;
         last_ = page;
@@ -47,6 +63,7 @@ class L1Tlb {
                 return true;
             }
         pages_[next_] = page;
+        global_[next_] = global;
         slot = static_cast<std::uint8_t>(next_);
         next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
         return false;
@@ -57,6 +74,7 @@ class L1Tlb {
     static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
     std::uint64_t last_ = kNone;
     std::vector<std::uint64_t> pages_;
+    std::vector<std::uint8_t> global_;
     std::array<std::uint8_t, kHints> hint_;
     unsigned next_ = 0;
 };

@@ -66,6 +66,7 @@ struct Overlap::Saved {
 void Overlap::look_ahead() {
     TimedCore &k = core_;
     drop_plans();
+    plan_second();
     if (!k.in_block_ || !c_.code64() || c_.watched || c_.check_alignment ||
         (c_.flags.system & (Flags::tf | Flags::rf)) || c_.shadow)
         return;
@@ -131,7 +132,8 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
         return true;
     }
     const Addr pc = c_.address_of(op), after = c_.address_after(op);
-    const bool lost = ahead_.unknown & (is_plain(t.kind) ? t.address : t.reads);
+    // A quotient of unknown values is not worked out: it might fault.
+    const bool lost = ahead_.unknown & (is_plain(t.kind) && t.unit != OpUnit::integer_divider ? t.address : t.reads);
     ahead_.address_at = ahead_.ready.latest(t.address, ahead_.point.cycle);
     const std::int64_t operands = ahead_.ready.latest(p.sources & ~t.address, ahead_.address_at);
     ahead_.load_unknown = false;
@@ -195,16 +197,22 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
 
 // --- memory
 
-bool Overlap::translate(Addr va, bool user, Addr &dram) const {
+bool Overlap::translate(Addr va, bool user, Addr &dram, unsigned &late) const {
     PhysAddr at(va);
+    late = 0;
     if (c_.paging()) {
         Tlb &tlb = c_.tlbs[user];
-        if (const Tlb::Entry &e = tlb.at(va); e.page == (va & ~Addr{0xfff}))
+        unsigned shift;
+        if (const Tlb::Entry &e = tlb.at(va); e.page == (va & ~Addr{0xfff})) {
             at = e.at(va);
-        else if (const Tlb::Large &l = tlb.large_at(va); l.number == va >> 21)
+            shift = e.shift();
+        } else if (const Tlb::Large &l = tlb.large_at(va); l.number == va >> 21) {
             at = PhysAddr((l.phys & ~Addr{0x1fffff}) | (va & 0x1fffff));
-        else
+            shift = l.shift();
+        } else
             return false;
+        if (!core_.l1_tlb_.contains(va >> shift))
+            late = core_.params_.l2_tlb_cycles;
     }
     dram = c_.phys.dram_address(at);
     return dram != PhysMap::kNone;
@@ -217,14 +225,15 @@ void Overlap::peek(Addr va, void *to, unsigned size, bool user) {
     for (unsigned n; size; va += n, bytes += n, size -= n) {
         n = std::min(size, kLineBytes - line_offset(va));
         Addr d;
-        if (translate(va, user, d))
-            peek_line(d, bytes, n, va);
+        unsigned late;
+        if (translate(va, user, d, late))
+            peek_line(d, bytes, n, va, ahead_.address_at + late);
         else
             ahead_.load_unknown = true;
     }
 }
 
-void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va) {
+void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va, std::int64_t address_at) {
     for (unsigned i = ahead_.stores; i-- > 0;) {
         const Ahead::Store &s = ahead_.store[i];
         if (d + size <= s.dram || s.dram + s.size <= d)
@@ -252,13 +261,24 @@ void Overlap::peek_line(Addr d, void *to, unsigned size, Addr va) {
         return;
     }
     ahead_.load_unknown = true;
+    plan_ahead(d, size, va, address_at, AccessKind::load);
+}
+
+void Overlap::plan_ahead(Addr d, unsigned size, Addr va, std::int64_t address_at, AccessKind kind) {
     if (flight_of(core_.port_.line(d)))
         return;
-    const std::int64_t wait = ahead_.address_at - core_.cursor().cycle();
     const auto planned = static_cast<unsigned>(std::popcount(planned_));
     if (under_way_ + planned < most_)
-        plan(d, size, c_.address_of(core_.op_), va, wait > 0 ? core_.cursor().after(wait) : core_.now());
+        plan(d, size, c_.address_of(core_.op_), va, tick_of(address_at), kind);
     ahead_.full = under_way_ + planned + 1 >= most_;
+}
+
+void Overlap::prefetch_ahead(Addr va, bool write, bool user) {
+    Addr d;
+    unsigned late;
+    const AccessKind kind = write ? AccessKind::store : AccessKind::load;
+    if (translate(va, user, d, late) && !core_.combiner_.holds(line_of(d)) && !in_cache(kind, d))
+        plan_ahead(line_of(d), kLineBytes, va, ahead_.address_at + late, kind);
 }
 
 void Overlap::keep(Addr va, const void *from, unsigned size, bool user) {
@@ -268,7 +288,7 @@ void Overlap::keep(Addr va, const void *from, unsigned size, bool user) {
     for (unsigned n; size; va += n, bytes += n, size -= n) {
         n = std::min({size, kLineBytes - line_offset(va), static_cast<unsigned>(sizeof Ahead::Store::bytes)});
         Addr d;
-        if (!translate(va, user, d))
+        if (unsigned late; !translate(va, user, d, late))
             continue;
         if (ahead_.stores == Ahead::kStores) { // no more is seen from here
             ahead_.full = true;

@@ -122,7 +122,19 @@ OpKind kind_of(const ZydisDecodedInstruction &z) {
     case ZYDIS_CATEGORY_DATAXFER:
     case ZYDIS_CATEGORY_CONVERT:
     case ZYDIS_CATEGORY_NOP:
-    case ZYDIS_CATEGORY_WIDENOP: return is_divider(z.mnemonic) ? OpKind::other : OpKind::plain;
+    case ZYDIS_CATEGORY_WIDENOP:
+    case ZYDIS_CATEGORY_PREFETCH:
+    case ZYDIS_CATEGORY_LZCNT: return OpKind::plain;
+    case ZYDIS_CATEGORY_FLAGOP: // CLI and STI are more than flags
+        return z.mnemonic == ZYDIS_MNEMONIC_CLI || z.mnemonic == ZYDIS_MNEMONIC_STI ? OpKind::other : OpKind::plain;
+    case ZYDIS_CATEGORY_SEMAPHORE:
+        switch (z.mnemonic) {
+        case ZYDIS_MNEMONIC_CMPXCHG:
+        case ZYDIS_MNEMONIC_CMPXCHG8B:
+        case ZYDIS_MNEMONIC_CMPXCHG16B:
+        case ZYDIS_MNEMONIC_XADD: return OpKind::plain;
+        default: return OpKind::other;
+        }
     case ZYDIS_CATEGORY_PUSH:
     case ZYDIS_CATEGORY_POP:
         switch (z.mnemonic) {
@@ -140,7 +152,8 @@ OpKind kind_of(const ZydisDecodedInstruction &z) {
         case ZYDIS_MNEMONIC_STMXCSR: return OpKind::other;
         default: return OpKind::plain;
         }
-    default: return z.mnemonic == ZYDIS_MNEMONIC_LEA ? OpKind::plain : OpKind::other;
+    default:
+        return z.mnemonic == ZYDIS_MNEMONIC_LEA || z.mnemonic == ZYDIS_MNEMONIC_LEAVE ? OpKind::plain : OpKind::other;
     }
 }
 
@@ -195,6 +208,8 @@ OpTiming timing_of(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *
     t.reads |= address;
     if (z.mnemonic != ZYDIS_MNEMONIC_LEA)
         t.address = static_cast<std::uint16_t>(address);
+    if (z.mnemonic == ZYDIS_MNEMONIC_LEAVE) // it pops from where RBP points
+        t.address = 1 << rbp;
     // Pushes, pops, calls and returns: the stack engine renames the pointer.
     constexpr RegMask sp = RegMask{1} << rsp;
     if (z.meta.category == ZYDIS_CATEGORY_PUSH || z.meta.category == ZYDIS_CATEGORY_POP ||

@@ -18,9 +18,9 @@ namespace moscope::x86 {
 
 /// How the overlapping model handles an instruction (overlap.hh).
 enum class OpKind : std::uint8_t {
-    other,       ///< not looked past
-    plain,       ///< all its effects are on general and XMM registers, the arithmetic flags and memory
-    stack,       ///< the same, of a push or pop
+    other, ///< not looked past
+    plain, ///< all its effects are on general and XMM registers, the arithmetic flags, DF and memory, and requests
+    stack, ///< the same, of a push or pop
     conditional, ///< a near branch to a fixed target or to the next instruction
     jump,        ///< to a fixed target
     call,

@@ -140,6 +140,25 @@ inline std::int64_t Overlap::loaded_at(unsigned loads) {
     return f.unit == unit ? std::max(data, f.ready) : data;
 }
 
+void Overlap::walked() {
+    const std::int64_t begins = std::max(address_at_ + late_, walker_free_);
+    walker_free_ =
+        std::max(arrived_at_, begins + (arrived_at_ ? 0 : static_cast<std::int64_t>(core_.port_.hit_cycles_)));
+    late_ = walker_free_ - address_at_;
+    core_.load_ready_ = arrived_at_ = 0; // what follows are not the walk's
+}
+
+void Overlap::look_up_begins() {
+    address_at_ = core_.cursor().cycle();
+    late_ = arrived_at_ = 0;
+}
+
+void Overlap::look_up_ended() {
+    follow_clock();
+    if (late_)
+        hold_until(address_at_ + late_);
+}
+
 /// After an operation that may have waited by itself, other than as a load does.
 inline void Overlap::wait_ended() {
     if (__builtin_expect(core_.cursor().cycle() != seen_, 0)) {
@@ -175,9 +194,7 @@ inline std::int64_t Overlap::stored(unsigned stores) {
 inline const Op *Overlap::run_store(const Op *op, const OpPipes &p) {
     address_at_ = window_.ready.latest(p.address, dispatch(p.slots));
     const Op *const next = op->exec(c_, op);
-    std::int64_t begins = window_.ready.latest(p.source, address_at_);
-    if (__builtin_expect(core_.load_ready_ || arrived_at_, 0)) // a page walk
-        begins = std::max(begins, loaded_at(0));
+    const std::int64_t begins = window_.ready.latest(p.source, address_at_ + late_);
     done_at_ = begins + p.latency;
     const std::int64_t retires = stored(1);
     wait_ended();
@@ -196,7 +213,7 @@ const Op *Overlap::run_general(const Op *op, const OpPipes &p) {
     if (__builtin_expect(t.unit == OpUnit::all, 0))
         drain(); // so that RDTSCP reads the clock when all before it is done
     const Op *const next = op->exec(c_, op);
-    const std::int64_t operands = window_.ready.latest(p.sources & ~RegMask{t.address}, address_at_);
+    const std::int64_t operands = window_.ready.latest(p.sources & ~RegMask{t.address}, address_at_ + late_);
     std::int64_t retires = done_at_ = operands + p.latency;
     if (p.pipes | p.loads | p.stores | static_cast<std::uint8_t>(t.unit) | core_.accesses_)
         retires = execute(t, p, operands);
@@ -282,13 +299,13 @@ inline void Overlap::change(Flight &f, Flight::State to) {
 Overlap::Flight *Overlap::flight_of(Addr line) {
     Flight *found = nullptr;
     for_each(in_use_, [&](Flight &f) {
-        if (core_.port_.line(f.access.addr.value) == line)
+        if (core_.port_.line(f.access.addr.value) == line && (!found || f.access.kind == AccessKind::load))
             found = &f;
     });
     return found;
 }
 
-Overlap::Flight *Overlap::plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at) {
+Overlap::Flight *Overlap::plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at, AccessKind kind) {
     if (!~in_use_)
         return nullptr;
     Flight &f = flights_[static_cast<unsigned>(std::countr_one(in_use_))];
@@ -297,6 +314,7 @@ Overlap::Flight *Overlap::plan(Addr dram, unsigned size, Addr pc, Addr va, Tick 
     f.at = at;
     f.access.addr = PhysAddr(dram);
     f.access.size = static_cast<std::uint16_t>(size);
+    f.access.kind = kind;
     f.access.data = nullptr;
     f.access.pc = pc;
     f.access.va = va;
@@ -308,6 +326,46 @@ void Overlap::drop_plans() {
         if (!f.awaited)
             change(f, Flight::free);
     });
+}
+
+Tick Overlap::tick_of(std::int64_t cycle) const {
+    const std::int64_t wait = cycle - core_.cursor().cycle();
+    return wait > 0 ? core_.cursor().after(wait) : core_.now();
+}
+
+bool Overlap::in_cache(AccessKind kind, Addr d) {
+    const std::uint64_t hits = core_.port_.inline_hits;
+    const bool there = core_.port_.probe(kind, d, core_.hit_done());
+    core_.port_.inline_hits = hits;
+    return there;
+}
+
+void Overlap::plan_second() {
+    if (second_ != kNone && !flight_of(core_.port_.line(second_)) && !in_cache(AccessKind::load, second_))
+        plan(second_, 1, core_.pc(), second_va_, tick_of(address_at_ + late_));
+}
+
+void Overlap::prefetch(Addr va, bool write, bool user) {
+    TimedCore &k = core_;
+    Addr d;
+    unsigned late;
+    if (!translate(va, user, d, late))
+        return;
+    ++k.disturbances_;
+    if (k.now() > k.queue().now())
+        k.catch_up();
+    const AccessKind kind = write ? AccessKind::store : AccessKind::load;
+    if (k.combiner_.holds(line_of(d)) || !room_for_more() || flight_of(k.port_.line(d)) || in_cache(kind, d))
+        return;
+    if (Flight *f = plan(line_of(d), kLineBytes, k.pc(), va, k.now(), kind)) {
+        request(*f);
+        k.lookahead_changed();
+    }
+}
+
+void Overlap::buffer_freed(Tick t) {
+    if (waits_ && planned_)
+        core_.schedule_no_later_than(std::max(t, core_.queue().now()));
 }
 
 bool Overlap::room_for_more() const { return under_way_ + core_.stores_.under_way() < most_; }
@@ -403,10 +461,8 @@ void Overlap::load_missed(Addr d, void *to, unsigned size) {
         }
     }
     Flight *f = flight_of(k.port_.line(d));
-    if (!f) {
-        const std::int64_t wait = address_at_ + late_ - k.cursor().cycle();
-        f = plan(d, size, 0, 0, wait > 0 ? k.cursor().after(wait) : k.now());
-    }
+    if (!f || f->access.kind != AccessKind::load) // a prefetch for a store serves the load as well, once it is there
+        f = plan(d, size, 0, 0, tick_of(address_at_ + late_));
     MOSCOPE_CHECK(f && f->state != Flight::done);
     f->awaited = true;
     f->access.addr = PhysAddr(d);
@@ -421,6 +477,7 @@ void Overlap::load_missed(Addr d, void *to, unsigned size) {
     change(*f, Flight::free);
     f->awaited = false;
     seen_ = arrived_at_ = k.cursor().cycle();
+    second_ = kNone;
 }
 
 } // namespace moscope::x86

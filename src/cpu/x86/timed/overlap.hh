@@ -43,6 +43,21 @@ class Overlap {
     void load_missed(Addr dram, void *to, unsigned size);
     /// A miss in the first-level TLB delays the running instruction's loads.
     void tlb_missed(std::int64_t cycles) { late_ += cycles; }
+    /// The page walker has loaded an entry. There is one walker.
+    void walked();
+    /// Around the look-up of a block: what walks for its code take delays its first operation.
+    void look_up_begins();
+    void look_up_ended();
+    /// A software prefetch: requests the line without a wait. A hint that needs a page walk, or finds no miss buffer, is lost.
+    void prefetch(Addr va, bool write, bool user);
+    /// The running instruction loads from this line, too, once its present load is done.
+    void also_loads(Addr dram, Addr va) {
+        second_ = dram;
+        second_va_ = va;
+    }
+    void loads_no_more() { second_ = kNone; }
+    /// A store has left a miss buffer.
+    void buffer_freed(Tick t);
     /// Waits until all operations have retired.
     void drain();
     /// The same, and until no request is under way.
@@ -55,6 +70,7 @@ class Overlap {
     void peek(Addr va, void *to, unsigned size, bool user);
     void keep(Addr va, const void *from, unsigned size, bool user);
     void modify(Addr va, unsigned size, void (*f)(void *, void *), void *context, bool user);
+    void prefetch_ahead(Addr va, bool write, bool user);
 
   private:
     struct Flight {
@@ -118,7 +134,13 @@ class Overlap {
         for (; flights; flights &= flights - 1)
             f(flights_[static_cast<unsigned>(std::countr_zero(flights))]);
     }
-    Flight *plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at);
+    Flight *plan(Addr dram, unsigned size, Addr pc, Addr va, Tick at, AccessKind kind = AccessKind::load);
+    /// The tick of this cycle; now, if it is past.
+    Tick tick_of(std::int64_t cycle) const;
+    /// Whether the line is in the first-level cache; that counts as no hit.
+    bool in_cache(AccessKind kind, Addr dram);
+    /// The running instruction's second load of two, while the first one waits.
+    void plan_second();
     void drop_plans();
     void request(Flight &);
     /// Requests what is due. Returns when the next one is.
@@ -132,8 +154,11 @@ class Overlap {
     void run_ahead(unsigned most);
     /// One operation. False: the end.
     bool step_ahead(const OpTiming &, const OpPipes &);
-    void peek_line(Addr dram, void *to, unsigned size, Addr va);
-    bool translate(Addr va, bool user, Addr &dram) const;
+    void peek_line(Addr dram, void *to, unsigned size, Addr va, std::int64_t address_at);
+    /// Plans a request of a line that is not there, if it is the first of the line and a miss buffer is left for it.
+    void plan_ahead(Addr dram, unsigned size, Addr va, std::int64_t address_at, AccessKind kind);
+    /// `late`: cycles that a miss in the first-level TLB takes. False: that needs a walk, or it is no DRAM.
+    bool translate(Addr va, bool user, Addr &dram, unsigned &late) const;
 
     TimedCore &core_;
     Core &c_;
@@ -142,7 +167,11 @@ class Overlap {
     const unsigned most_, mispredicted_;
     std::int64_t seen_ = -1; ///< the clock's cycle when this class last looked; it differs: something else has moved it
     std::int64_t address_at_ = 0, done_at_ = 0; ///< of the running operation
-    std::int64_t late_ = 0, arrived_at_ = 0;
+    std::int64_t late_ = 0;                     ///< cycles by which translation delays its accesses
+    std::int64_t arrived_at_ = 0; ///< when the line that its load has missed was there; 0: it has missed none
+    std::int64_t walker_free_ = 0;
+    static constexpr Addr kNone = ~Addr{0};
+    Addr second_ = kNone, second_va_ = 0;
     std::int64_t full_ = 0; ///< cycles since seen_ in which the window was full
     std::array<std::int64_t, 2> divider_free_{};
     PipeSchedule pipes_;

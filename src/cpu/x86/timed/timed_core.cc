@@ -40,7 +40,12 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
         if (core.waiting_stores_)
             core.departed(brought, t);
     };
-    stores_.on_access = [](void *self, const Access &x) { static_cast<TimedCore *>(self)->report_store(x); };
+    stores_.on_access = [](void *self, const Access &x) {
+        auto &core = *static_cast<TimedCore *>(self);
+        core.report_store(x);
+        if (core.overlap_)
+            core.overlap_->buffer_freed(x.done);
+    };
     companion_ = &stores_;
     if (params_.overlaps())
         overlap_ = std::make_unique<Overlap>(*this);
@@ -152,20 +157,26 @@ template <bool kOverlaps> void TimedCore::run() {
 
 template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
     bool poll = attends();
-    if (c_.signals.pending && now() >= visible_) {
+    if (c_.signals.pending && now() >= visible_ && interrupts_need_poll(c_)) { // a masked interrupt costs nothing
         if (now() > queue().now())
             catch_up(); // the core sees what is pending up to this tick
         poll = true;
         if (!combiner_.idle() && interrupt_deliverable(c_)) // interrupts empty it, too
             drain_combiner(true);
     }
-    if (kOverlaps && poll)
-        overlap_->drain();
+    if constexpr (kOverlaps) {
+        if (poll)
+            overlap_->drain();
+        overlap_->look_up_begins();
+    }
     in_block_ = false;
     pc_ = c_.rip; // the code to look up; an interrupt precedes it
     if (__builtin_expect(buffers_, 0))
         see_own_stores(c_.code64() ? c_.rip : c_.rip + c_.seg[cs].base);
-    return c_.begin_block(poll);
+    const Core::Begin next = c_.begin_block(poll);
+    if constexpr (kOverlaps)
+        overlap_->look_up_ended();
+    return next;
 }
 
 bool TimedCore::ended(Exit why) {
@@ -363,11 +374,15 @@ bool TimedCore::load_issued(Addr d, void *to, unsigned size) {
 void TimedCore::load(PhysAddr a, void *to, unsigned size) {
     const Addr d = dram(a);
     const unsigned first = std::min(size, kLineBytes - line_offset(d));
+    if (first < size && overlap_)
+        overlap_->also_loads(d + first, va_ + first);
     load_line(d, to, first);
     if (first < size) {
         va_ += first;
         load_line(d + first, static_cast<std::uint8_t *>(to) + first, size - first);
         va_ -= first;
+        if (overlap_)
+            overlap_->loads_no_more();
     }
 }
 
@@ -379,98 +394,6 @@ void TimedCore::store(PhysAddr a, const void *from, unsigned size) {
         va_ += first;
         store_line(d + first, static_cast<const std::uint8_t *>(from) + first, size - first);
         va_ -= first;
-    }
-}
-
-void TimedCore::modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
-    ++disturbances_;
-    std::uint8_t bytes[kLineBytes];
-    if (!locked) {
-        load(a, bytes, size);
-        f(context, bytes);
-        store(a, bytes, size);
-        return;
-    }
-    fence();
-    const Addr d = dram(a);
-    looks_at(d);
-    if (line_offset(d) + size <= kLineBytes) {
-        if (ahead())
-            catch_up();
-        if (std::byte *b = writable(d))
-            f(context, b + line_offset(d));
-        else {
-            charge(Charge::busy);
-            Access x;
-            x.addr = PhysAddr(d);
-            x.size = static_cast<std::uint16_t>(size);
-            x.kind = AccessKind::rmw;
-            x.rmw = f;
-            x.rmw_context = context;
-            x.pc = pc();
-            x.va = walking_ ? 0 : va_;
-            wait_memory(x);
-            report(x);
-        }
-        report_stored(d, size, pc());
-    } else
-        modify_split(d, size, f, context);
-    stand_still(params_.locked_cycles);
-}
-
-void TimedCore::take_split_lock() {
-    constexpr std::int64_t kRetry = 50; // cycles between two looks
-    while (true) {
-        charge(Charge::busy);
-        bool free = false;
-        serially([&] {
-            free = !split_lock->holder;
-            if (free)
-                split_lock->holder = this;
-        });
-        if (free)
-            return;
-        advance_cycles(kRetry);
-        begin_group();
-        charge(Charge::core);
-    }
-}
-
-void TimedCore::modify_split(Addr d, unsigned size, void (*f)(void *, void *), void *context) {
-    const Addr line[2] = {line_of(d), line_of(d) + kLineBytes};
-    const unsigned first = kLineBytes - line_offset(d);
-    take_split_lock();
-    while (true) {
-        if (ahead())
-            catch_up();
-        std::byte *b[2];
-        for (unsigned i = 0; i < 2; ++i)
-            b[i] = writable(i ? line[1] : d);
-        if (b[0] && b[1]) {
-            std::uint8_t bytes[kLineBytes];
-            std::memcpy(bytes, b[0] + line_offset(d), first);
-            std::memcpy(bytes + first, b[1], size - first);
-            f(context, bytes);
-            std::memcpy(b[0] + line_offset(d), bytes, first);
-            std::memcpy(b[1], bytes + first, size - first);
-            report_stored(d, first, pc());
-            report_stored(line[1], size - first, pc());
-            charge(Charge::busy);
-            serially([this] { split_lock->holder = nullptr; });
-            return;
-        }
-        // Write permission for the one that is missing; losing the other meanwhile means another round.
-        const unsigned i = b[0] ? 1 : 0;
-        charge(Charge::busy);
-        Access x;
-        x.addr = PhysAddr(i ? line[1] : d);
-        x.size = 1;
-        x.kind = AccessKind::rmw;
-        x.rmw = [](void *, void *) {};
-        x.pc = pc();
-        x.va = va_ + (i ? first : 0);
-        wait_memory(x);
-        report(x);
     }
 }
 

@@ -118,6 +118,8 @@ class TimedCore final : public FiberCore {
     void load(PhysAddr, void *to, unsigned size);
     void store(PhysAddr, const void *from, unsigned size);
     void modify(PhysAddr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
+    /// A locked access to the end of one page and the beginning of another.
+    void modify_across(const PhysAddr (&)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context);
     /// The same for a DRAM address, within a line.
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
@@ -125,12 +127,21 @@ class TimedCore final : public FiberCore {
         walking_ = true;
         load(a, to, size);
         walking_ = false;
+        if (overlap_)
+            overlap_->walked();
     }
     /// The page walker's update of an entry.
     void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {
         walking_ = true;
         modify(a, size, f, context, true);
         walking_ = false;
+    }
+    /// CLFLUSH of the line there. Nothing happens if the protocol has no flush.
+    void flush(PhysAddr);
+    /// A software prefetch of the line at this linear address. Without overlap, or without a translation in the TLB, it has no effect.
+    void prefetch(Addr va, bool write, bool user) {
+        if (overlap_)
+            overlap_->prefetch(va, write, user);
     }
     /// Before an access to a device register: the store buffer is empty and all earlier events have happened.
     void begin_device_access();
@@ -151,10 +162,11 @@ class TimedCore final : public FiberCore {
             fence();
     }
     /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
-    void l1_tlb(std::uint64_t page) {
-        if (!l1_tlb_.access(page))
+    void l1_tlb(std::uint64_t page, bool global) {
+        if (!l1_tlb_.access(page, global))
             tlb_miss();
     }
+    L1Tlb &l1_tlb() { return l1_tlb_; }
     /// The linear address of the coming accesses.
     void at_linear(Addr va) { va_ = va; }
     /// Not null: the instruction that runs is only looked at, ahead of its time.
@@ -210,7 +222,8 @@ class TimedCore final : public FiberCore {
     }
     void begin_serial();
     void end_serial();
-    void modify_split(Addr dram, unsigned size, void (*f)(void *, void *), void *context);
+    /// Of two lines, from the end of the first to the beginning of the second.
+    void modify_split(const Addr (&dram)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context);
     /// A line of code, by its addresses.
     void fetch(PhysAddr at, Addr line);
     void fetch_slow(Addr line);

@@ -35,6 +35,7 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
     port_.probe_ = probe_entry;
     port_.hit_done_ = hit_done_entry;
     port_.quiet_ = quiet_entry;
+    port_.flushes_ = p.flushes;
     port_.used_before_ = used_before_entry;
     lines_.reserve(64);
 }

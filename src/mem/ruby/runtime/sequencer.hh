@@ -22,6 +22,7 @@ class Sequencer {
         int hit_latency = 3; ///< cycles from issue until the first-level cache answers (the mandatory queue)
         RubyRequestType nt_store_type = RubyRequestType_ST;
         RubyRequestType uncached_load_type = RubyRequestType_NULL; ///< NULL: the protocol has none
+        bool flushes = false;                                      ///< the protocol has an event for it
         std::uint16_t core = 0;                                    ///< whose accesses these are
     };
 

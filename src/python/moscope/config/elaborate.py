@@ -176,6 +176,7 @@ def _controller(machine: Machine, description: Mapping[str, Any], past_caches: M
             "max_outstanding": int(machine.outstanding_misses),
             "nt_store_type": past_caches.get("nt_store_type", "ST"),
             "uncached_load_type": past_caches.get("uncached_load_type", "NULL"),
+            "flushes": any("flush" in (e["name"] if isinstance(e, dict) else e).lower() for e in description.get("events", ())),
         }
     controller["place"] = core
     return controller

@@ -117,8 +117,8 @@ def default_homes(protocol: BuiltProtocol) -> int | None:
 
 
 def abilities_of(interface: dict[str, Any], machine: dict[str, Any], own: bool) -> Abilities:
-    """Read off the protocol's interface: an event for flushes, a DMA machine; and how the machine's sequencers
-    translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
+    """Read off the protocol's interface: a DMA machine; and off the machine's sequencers: whether they flush lines, and how
+    they translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
 
     The project's own protocols take whatever devices do. Those that were written for gem5 mostly expect one DMA
     controller, and lines that it writes from their beginning on.
@@ -126,14 +126,10 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any], own: bool) 
     def has_parameter(m: dict[str, Any], kind: str) -> bool:
         return any(p["type"] == kind for p in m["params"])
 
-    def names(items: list[Any]) -> list[str]:
-        return [item["name"] if isinstance(item, dict) else item for item in items]
-
-    cores = [m for m in interface["machines"] if has_parameter(m, "Sequencer")]
     sequencers = [c["sequencer"] for c in machine["controllers"] if "sequencer" in c]
     types = {s.get("nt_store_type", "ST") for s in sequencers}
     return Abilities(
-        flush=any("flush" in event.lower() for m in cores for event in names(m["events"])),
+        flush=any(s.get("flushes", False) for s in sequencers),
         nt_store="any" if types and "ST" not in types else "none",
         uncached_load=bool(sequencers) and all(s.get("uncached_load_type", "NULL") != "NULL" for s in sequencers),
         devices="none" if not any(has_parameter(m, "DMASequencer") for m in interface["machines"])

@@ -4,9 +4,9 @@
 // result of the one before; the others are independent of each other.
 #include <gtest/gtest.h>
 
-#include <span>
 #include <string>
 
+#include "cpu/x86/timed/machine_code.hh"
 #include "cpu/x86/timed/timed_machine.hh"
 
 using namespace moscope;
@@ -17,18 +17,6 @@ namespace {
 
 constexpr Addr kCode = 0x1000, kData = 0x100000, kStack = 0x200000;
 constexpr unsigned kTurns = 100, kBytes = 480; ///< of the loop; how long its unrolled body is at least
-
-using Bytes = std::span<const std::uint8_t>;
-
-// The machine code of an instruction sequence, assembled with this file.
-#define CODE(text)                                                                                                     \
-    [] {                                                                                                               \
-        const std::uint8_t *begin, *end;                                                                               \
-        asm(".pushsection .rodata\n.intel_syntax noprefix\n771: " text "\n772:\n.att_syntax prefix\n.popsection\n"     \
-            "lea 771b(%%rip), %0\nlea 772b(%%rip), %1"                                                                 \
-            : "=r"(begin), "=r"(end));                                                                                 \
-        return Bytes(begin, end);                                                                                      \
-    }()
 
 struct Loop {
     const char *name;

@@ -2,6 +2,7 @@
 // Control and debug registers, descriptor-table registers, INVLPG and cache control (AMD 24594, chapter 4).
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/lower_mov.hh"
+#include "cpu/x86/mmu/data_port.hh"
 #include "cpu/x86/mmu/memory.hh"
 #include "cpu/x86/mmu/paging.hh"
 #include "cpu/x86/system/control.hh"
@@ -234,9 +235,19 @@ const Op *flush_line(Core &c, const Op *op) {
     PhysAddr at;
     if (!address(c, op, 1, false, a) || !translate(c, a, Kind::read, c.cpl == 3, at))
         return c.fault_at(op);
+    with_data_port(c, [&](auto port) {
+        port.at_linear(a);
+        port.flush(at);
+    });
     return op + 1;
 }
 const Op *hint(Core &, const Op *op) { return op + 1; }
+/// It never faults. Outside of 64-bit mode it requests nothing.
+template <bool kWrite> const Op *prefetch(Core &c, const Op *op) {
+    if (Addr a; c.code64() && address(c, op, 1, false, a))
+        with_data_port(c, [&](auto port) { port.prefetch(a, kWrite, c.cpl == 3); });
+    return op + 1;
+}
 const Op *fence(Core &c, const Op *op) {
     serialize(c);
     return op + 1;
@@ -261,10 +272,12 @@ const Form kForms[] = {
     {ZYDIS_MNEMONIC_INVLPG, serializing<invalidate_page>, true},
     {{ZYDIS_MNEMONIC_INVD, ZYDIS_MNEMONIC_WBINVD}, serializing<write_back_caches>, true},
     {ZYDIS_MNEMONIC_CLFLUSH, flush_line},
+    {ZYDIS_MNEMONIC_LFENCE, hint},
     // PREFETCHWT1 is a reserved hint of PREFETCH on this family.
-    {{ZYDIS_MNEMONIC_PREFETCH, ZYDIS_MNEMONIC_PREFETCHW, ZYDIS_MNEMONIC_PREFETCHWT1, ZYDIS_MNEMONIC_PREFETCHNTA,
-      ZYDIS_MNEMONIC_PREFETCHT0, ZYDIS_MNEMONIC_PREFETCHT1, ZYDIS_MNEMONIC_PREFETCHT2, ZYDIS_MNEMONIC_LFENCE},
-     hint},
+    {{ZYDIS_MNEMONIC_PREFETCH, ZYDIS_MNEMONIC_PREFETCHWT1, ZYDIS_MNEMONIC_PREFETCHNTA, ZYDIS_MNEMONIC_PREFETCHT0,
+      ZYDIS_MNEMONIC_PREFETCHT1, ZYDIS_MNEMONIC_PREFETCHT2},
+     prefetch<false>},
+    {ZYDIS_MNEMONIC_PREFETCHW, prefetch<true>},
     {ZYDIS_MNEMONIC_SFENCE, fence_of_stores},
     {ZYDIS_MNEMONIC_MFENCE, fence},
 };
