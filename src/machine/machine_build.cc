@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "machine/description.hh"
 #include "machine/machine_impl.hh"
 #include "schema/config_reader.hh"
 
@@ -18,40 +19,6 @@ using nlohmann::json;
 using namespace ruby;
 
 namespace {
-
-CacheGeometry geometry(const ConfigReader &from, const std::string &name) {
-    CacheGeometry g;
-    g.name = name;
-    g.sets = from.get<unsigned>("sets");
-    g.ways = from.get<unsigned>("ways");
-    from.read("replacement", g.replacement);
-    from.read("start_index_bit", g.start_index_bit);
-    from.read("tag_latency", g.tag_latency);
-    from.read("data_latency", g.data_latency);
-    return g;
-}
-
-/// Leaves `out` as it is where the key is missing.
-void read_request_type(const ConfigReader &sequencer, const char *key, RubyRequestType &out) {
-    if (!sequencer.has(key))
-        return;
-    const ConfigReader value = sequencer.at(key);
-    const auto name = value.as<std::string>();
-    for (int t = 0; t < RubyRequestType_NUM; ++t)
-        if (name == RubyRequestType_to_string(static_cast<RubyRequestType>(t))) {
-            out = static_cast<RubyRequestType>(t);
-            return;
-        }
-    value.refuse("\"" + name + "\" is unknown", "a value of RubyRequestType");
-}
-
-MachineType machine_type(const ConfigReader &value) {
-    const auto name = value.as<std::string>();
-    for (int t = 0; t < MachineType_NULL; ++t)
-        if (name == MachineType_to_string(static_cast<MachineType>(t)))
-            return static_cast<MachineType>(t);
-    value.refuse("\"" + name + "\" is unknown", "a MachineType");
-}
 
 constexpr std::pair<const char *, Role> kRoles[] = {{"cache", Role::cache}, {"home", Role::home}, {"dma", Role::dma}};
 
@@ -75,20 +42,6 @@ Machine::Impl::~Impl() {
     if (AddressMap::current == &addresses)
         AddressMap::current = nullptr;
 }
-
-namespace {
-
-x86::TimedParams read_pipeline(const ConfigReader &machine) {
-    x86::TimedParams p;
-    p.outstanding_misses = machine.get_or("outstanding_misses", 1u);
-    if (machine.has("pipeline"))
-        static_cast<x86::PipelineParams &>(p) = read_group<x86::PipelineParams>(machine.at("pipeline"));
-    if (machine.has("core"))
-        p.core = read_group<x86::CoreParams>(machine.at("core"));
-    return p;
-}
-
-} // namespace
 
 void Machine::Impl::build(Machine &machine, const json &description, const std::string &library_path) {
     const ConfigReader from(description, "machine");
@@ -325,14 +278,7 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     if (core >= sequencers.size() || !ctrl.set_sequencer(param, nullptr))
         throw UserError(ctrl.name() + ": sequencer " + param + " of core " + std::to_string(core) +
                         ": expected a parameter of the machine, and a core that exists");
-    Sequencer::Params p;
-    if (controller.has("sequencer")) {
-        const ConfigReader from = controller.at("sequencer");
-        from.read("hit_cycles", p.hit_latency);
-        read_request_type(from, "nt_store_type", p.nt_store_type);
-        read_request_type(from, "uncached_load_type", p.uncached_load_type);
-        from.read("flushes", p.flushes);
-    }
+    Sequencer::Params p = read_sequencer(controller);
     p.core = core;
     sequencers[core] = std::make_unique<Sequencer>(p, ctrl, mandatory, memory->base(), protocol->checks_data);
     for (const L1Prefetcher::Params &one : l1_prefetchers)
