@@ -273,9 +273,9 @@ void Overlap::come_to_rest() {
     drain();
     while (under_way_) {
         core_.charge(Charge::busy);
-        waits_ = true;
+        waits_ = core_.waiting_core_ = true;
         core_.suspend();
-        waits_ = false;
+        waits_ = core_.waiting_core_ = false;
         core_.charge(Charge::core);
     }
 }
@@ -433,8 +433,9 @@ void Overlap::wait_for(Flight &oldest) {
         if (const Tick next = request_due(oldest); next != kNever)
             k.schedule_no_later_than(std::max(next, k.queue().now()));
         waits_ = true;
+        k.waiting_core_ = !k.waiting_memory_;
         k.suspend();
-        waits_ = false;
+        waits_ = k.waiting_core_ = false;
         if (oldest.state != Flight::done && k.now() > k.queue().now())
             k.catch_up();
         anew = arrivals_ != seen;

@@ -78,7 +78,10 @@ void TimedCore::settle(Tick t) {
     report_all_spinning();
     if (t <= stamp_)
         return;
-    const Charge what = waiting_idle_ ? Charge::idle : waiting_memory_ ? Charge::memory : Charge::busy;
+    const Charge what = waiting_idle_     ? Charge::idle
+                        : waiting_memory_ ? Charge::memory
+                        : waiting_core_   ? Charge::core
+                                          : Charge::busy;
     spent_[user_][static_cast<unsigned>(what)] += t - stamp_;
     if (what == Charge::memory)
         unreported_ += t - stamp_;

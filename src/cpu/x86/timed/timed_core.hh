@@ -346,6 +346,7 @@ class TimedCore final : public FiberCore {
     bool buffers_ = false;  ///< false: store buffer and write combiner are empty
     bool user_ = false;     ///< charges go to user time
     bool waiting_memory_ = false;
+    bool waiting_core_ = false; ///< for something of its own: an address, or the end of requests that nothing needs
     bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false,
          left_ = true;
     const TimedParams params_;

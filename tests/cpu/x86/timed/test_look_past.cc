@@ -203,3 +203,25 @@ TEST(Clflush, RequestsTheFlushOfItsLineAfterEarlierStores) {
         EXPECT_EQ(o.m.core.r[rax], 5u);
     }
 }
+
+TEST(Charges, DoNotDependOnWhenTheyAreRead) {
+    const auto spent = [](bool read) {
+        OverlappingMachine o;
+        o.port.lose(kData, 100 * kNs);
+        o.port.lose(kOther, 400 * kNs);
+        o.m.core.r[rbx] = kData;
+        o.m.core.r[rsi] = kOther;
+        o.m.core.r[rdi] = 1;
+        // The load waits for its address; at HLT, the prefetch is still under way.
+        o.put(CODE("prefetcht0 [rsi]; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi"));
+        o.put(CODE("imul rdi, rdi; imul rdi, rdi; mov rax, [rbx + rdi]; hlt"));
+        for (Tick t = 0; read && t < 600; ++t)
+            o.at(t * kNs, [&o] { o.core.settle(o.queue.now()); });
+        o.run();
+        std::vector<Tick> all;
+        for (const auto what : {TimedCore::Charge::busy, TimedCore::Charge::core, TimedCore::Charge::memory})
+            all.push_back(o.core.spent(what));
+        return all;
+    };
+    EXPECT_EQ(spent(true), spent(false));
+}
