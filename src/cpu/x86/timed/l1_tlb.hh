@@ -45,7 +45,7 @@ class L1Tlb {
     /// The page of this address, of whatever size.
     void flush_page(Addr va) {
         for (std::uint64_t &page : pages_)
-            if (page == va >> 12 || page == va >> 21 || page == va >> 30)
+            if (page == va >> 12 || page == va >> 21 || page == va >> 22 || page == va >> 30)
                 page = kNone;
         last_ = kNone;
     }
@@ -57,15 +57,20 @@ class L1Tlb {
         std::uint8_t &slot = hint_[page % kHints];
         if (pages_[slot] == page)
             return true;
-        for (unsigned i = 0; i < pages_.size(); ++i)
+        unsigned to = next_;
+        for (unsigned i = 0; i < pages_.size(); ++i) {
             if (pages_[i] == page) {
                 slot = static_cast<std::uint8_t>(i);
                 return true;
             }
-        pages_[next_] = page;
-        global_[next_] = global;
-        slot = static_cast<std::uint8_t>(next_);
-        next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
+            if (pages_[i] == kNone)
+                to = i;
+        }
+        if (to == next_)
+            next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
+        pages_[to] = page;
+        global_[to] = global;
+        slot = static_cast<std::uint8_t>(to);
         return false;
     }
 

@@ -51,7 +51,7 @@ void TimedCore::flush(PhysAddr a) {
     fence();
     if (ahead())
         catch_up();
-    transact(AccessKind::flush, PhysAddr(line_of(d)), nullptr, kLineBytes);
+    transact(AccessKind::flush, PhysAddr(d), nullptr, 1);
 }
 
 void TimedCore::take_split_lock() {

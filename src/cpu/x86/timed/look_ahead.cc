@@ -71,7 +71,7 @@ void Overlap::look_ahead() {
         (c_.flags.system & (Flags::tf | Flags::rf)) || c_.shadow)
         return;
     const OpTiming &oldest = c_.blocks->timings().all()[k.op_->timing];
-    if (!is_plain(oldest.kind) || !room_for_more())
+    if (!is_plain(oldest.kind) || under_way_ >= most_) // buffers of stores may become free before the oldest load ends
         return;
     const Saved saved(k, c_);
     ahead_.op = k.op_ + 1;
@@ -220,7 +220,9 @@ bool Overlap::translate(Addr va, bool user, Addr &dram, unsigned &late) const {
 
 void Overlap::peek(Addr va, void *to, unsigned size, bool user) {
     auto *bytes = static_cast<std::uint8_t *>(to);
-    std::memset(bytes, 0, size);
+    // Of a divisor that is missing, no value that makes the division fault.
+    const bool divisor = c_.blocks->timings().all()[core_.op_->timing].unit == OpUnit::integer_divider;
+    std::memset(bytes, divisor ? 0x7f : 0, size);
     core_.load_ready_ = 1;
     for (unsigned n; size; va += n, bytes += n, size -= n) {
         n = std::min(size, kLineBytes - line_offset(va));
@@ -278,7 +280,7 @@ void Overlap::prefetch_ahead(Addr va, bool write, bool user) {
     unsigned late;
     const AccessKind kind = write ? AccessKind::store : AccessKind::load;
     if (translate(va, user, d, late) && !core_.combiner_.holds(line_of(d)) && !in_cache(kind, d))
-        plan_ahead(line_of(d), kLineBytes, va, ahead_.address_at + late, kind);
+        plan_ahead(d, 1, va, ahead_.address_at + late, kind);
 }
 
 void Overlap::keep(Addr va, const void *from, unsigned size, bool user) {

@@ -11,6 +11,8 @@
 
 namespace moscope::x86 {
 
+RegMask mask_of(ZydisRegister, ZydisMachineMode); // op_timing.cc
+
 namespace {
 
 constexpr unsigned kFlagsBit = 16;
@@ -217,6 +219,10 @@ void add_dataflow(OpPipes &p, const ZydisDecodedInstruction &z, const ZydisDecod
                 : z.meta.category == ZYDIS_CATEGORY_CMOV ? t.reads | t.writes // it may leave the register as it was
                                                          : t.reads;
     p.writes = t.writes;
+    for (unsigned i = 0; i < z.operand_count; ++i) // the rest of the register stays
+        if ((operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&
+            (is_register(operands[i], ZYDIS_REGCLASS_GPR8) || is_register(operands[i], ZYDIS_REGCLASS_GPR16)))
+            p.sources |= mask_of(operands[i].reg.value, z.machine_mode);
     if (!z.cpu_flags)
         return;
     const ZydisAccessedFlags &f = *z.cpu_flags;

@@ -12,7 +12,8 @@ namespace moscope::x86 {
 
 /// Bits of a set of pipes.
 struct Pipe {
-    static constexpr std::uint8_t alu0 = 1, alu2 = 2, fadd = 4, fmul = 8, fmisc = 16, port0 = 32, port1 = 64;
+    static constexpr std::uint8_t alu0 = 1, alu2 = 2, fadd = 4, fmul = 8, fmisc = 16, port0 = 32, port1 = 64,
+                                  walker = 128;
     static constexpr std::uint8_t add_or_mul = fadd | fmul, ports = port0 | port1;
 };
 
@@ -94,7 +95,7 @@ class PipeSchedule {
     struct Full {
         std::int64_t from = 0, to = 0;
     };
-    std::array<Full, 128> full_{};                ///< by set
+    std::array<Full, 256> full_{};                ///< by set
     std::array<std::uint32_t, kCycles> cycles_{}; ///< tag | pipes that are taken in it: small, for the host's caches
 };
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr unsigned kXmmBit = 17, kX87Bit = 33;
 
+} // namespace
+
 RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     const ZydisRegisterClass own = ZydisRegisterGetClass(r);
     if (own == ZYDIS_REGCLASS_X87 || own == ZYDIS_REGCLASS_MMX) // which lie in no wider ones
@@ -26,6 +28,8 @@ RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     default: return 0;
     }
 }
+
+namespace {
 
 struct Class {
     std::uint8_t latency, occupies;

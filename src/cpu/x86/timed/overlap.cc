@@ -140,12 +140,19 @@ inline std::int64_t Overlap::loaded_at(unsigned loads) {
     return f.unit == unit ? std::max(data, f.ready) : data;
 }
 
+void Overlap::walk_begins() {
+    before_walk_ = {core_.load_ready_, arrived_at_};
+    arrived_at_ = 0;
+}
+
 void Overlap::walked() {
-    const std::int64_t begins = std::max(address_at_ + late_, walker_free_);
-    walker_free_ =
-        std::max(arrived_at_, begins + (arrived_at_ ? 0 : static_cast<std::int64_t>(core_.port_.hit_cycles_)));
-    late_ = walker_free_ - address_at_;
-    core_.load_ready_ = arrived_at_ = 0; // what follows are not the walk's
+    const std::int64_t wanted = address_at_ + late_;
+    const std::int64_t takes =
+        arrived_at_ ? std::clamp<std::int64_t>(arrived_at_ - wanted, 1, kLongWalk) : core_.port_.hit_cycles_;
+    const std::int64_t begins = pipes_.take(Pipe::walker, wanted, static_cast<unsigned>(takes));
+    late_ = std::max(arrived_at_, begins + (arrived_at_ ? 0 : takes)) - address_at_;
+    core_.load_ready_ = before_walk_.load_ready;
+    arrived_at_ = before_walk_.arrived_at;
 }
 
 void Overlap::look_up_begins() {
@@ -155,8 +162,8 @@ void Overlap::look_up_begins() {
 
 void Overlap::look_up_ended() {
     follow_clock();
-    if (late_)
-        hold_until(address_at_ + late_);
+    if (late_ || arrived_at_)
+        hold_until(std::max(arrived_at_, address_at_ + late_));
 }
 
 /// After an operation that may have waited by itself, other than as a load does.
@@ -170,7 +177,7 @@ inline void Overlap::wait_ended() {
 inline const Op *Overlap::run_load(const Op *op, const OpPipes &p) {
     address_at_ = window_.ready.latest(p.address, dispatch(p.slots));
     const Op *const next = op->exec(c_, op);
-    std::int64_t begins = window_.ready.latest(p.source, address_at_);
+    std::int64_t begins = window_.ready.latest(p.source, address_at_ + late_);
     // What only loads has the value when the load has it; else an operation follows.
     if (core_.load_ready_ || arrived_at_)
         begins = std::max(begins, loaded_at(1) - p.only_loads);
@@ -357,7 +364,7 @@ void Overlap::prefetch(Addr va, bool write, bool user) {
     const AccessKind kind = write ? AccessKind::store : AccessKind::load;
     if (k.combiner_.holds(line_of(d)) || !room_for_more() || flight_of(k.port_.line(d)) || in_cache(kind, d))
         return;
-    if (Flight *f = plan(line_of(d), kLineBytes, k.pc(), va, k.now(), kind)) {
+    if (Flight *f = plan(d, 1, k.pc(), va, k.now(), kind)) {
         request(*f);
         k.lookahead_changed();
     }
@@ -435,9 +442,10 @@ void Overlap::wait_for(Flight &oldest) {
         waits_ = true;
         k.waiting_core_ = !k.waiting_memory_;
         k.suspend();
-        waits_ = k.waiting_core_ = false;
+        waits_ = false;
         if (oldest.state != Flight::done && k.now() > k.queue().now())
             k.catch_up();
+        k.waiting_core_ = false;
         anew = arrivals_ != seen;
         seen = arrivals_;
     }

@@ -43,9 +43,10 @@ class Overlap {
     void load_missed(Addr dram, void *to, unsigned size);
     /// A miss in the first-level TLB delays the running instruction's loads.
     void tlb_missed(std::int64_t cycles) { late_ += cycles; }
-    /// The page walker has loaded an entry. There is one walker.
+    /// Around the page walker's load of an entry. There is one walker.
+    void walk_begins();
     void walked();
-    /// Around the look-up of a block: what walks for its code take delays its first operation.
+    /// Around the look-up of a block, and the delivery of an interrupt or a fault: what they take delays the next operation.
     void look_up_begins();
     void look_up_ended();
     /// A software prefetch: requests the line without a wait. A hint that needs a page walk, or finds no miss buffer, is lost.
@@ -169,7 +170,10 @@ class Overlap {
     std::int64_t address_at_ = 0, done_at_ = 0; ///< of the running operation
     std::int64_t late_ = 0;                     ///< cycles by which translation delays its accesses
     std::int64_t arrived_at_ = 0; ///< when the line that its load has missed was there; 0: it has missed none
-    std::int64_t walker_free_ = 0;
+    struct {
+        std::int64_t load_ready, arrived_at;
+    } before_walk_{};
+    static constexpr std::int64_t kLongWalk = 512; ///< cycles; for the rest of a longer miss, the walker counts as free
     static constexpr Addr kNone = ~Addr{0};
     Addr second_ = kNone, second_va_ = 0;
     std::int64_t full_ = 0; ///< cycles since seen_ in which the window was full

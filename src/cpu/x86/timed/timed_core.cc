@@ -134,7 +134,12 @@ template <bool kOverlaps> void TimedCore::run() {
             op_ = &kNone;                                    // what an exception stores is not the instruction's
             if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions empty it
                 drain_combiner(true);
-            if (!c_.end_block(next)) {
+            if (kOverlaps)
+                overlap_->look_up_begins();
+            const bool goes_on = c_.end_block(next);
+            if (kOverlaps)
+                overlap_->look_up_ended();
+            if (!goes_on) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
                 if (why == Exit::halt)

@@ -125,10 +125,12 @@ class TimedCore final : public FiberCore {
     void store_line(Addr dram, const void *from, unsigned size);
     void walk_load(PhysAddr a, void *to, unsigned size) {
         walking_ = true;
+        if (overlap_)
+            overlap_->walk_begins();
         load(a, to, size);
-        walking_ = false;
         if (overlap_)
             overlap_->walked();
+        walking_ = false;
     }
     /// The page walker's update of an entry.
     void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {

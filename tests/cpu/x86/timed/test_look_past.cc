@@ -61,7 +61,10 @@ TEST_P(LooksPast, SoThatTwoLoadsGoOutTogether) {
     m.core.r[rbx] = kData;
     m.core.r[rsi] = kOther;
     m.core.r[r8] = m.core.r[rbp] = kStack;
+    m.core.r[r9] = kThird;
     m.core.r[rdi] = 5;
+    m.write<std::uint32_t>(kThird, 5);
+    port.lose(kThird, 300 * kNs);
     put(CODE("mov r15, [rbx]"));
     put(GetParam().code);
     put(CODE("mov r14, [rsi]; hlt"));
@@ -74,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                        Between{"lzcnt", CODE("lzcnt ecx, edi")}, Between{"cld", CODE("cld")},
                        Between{"clc", CODE("clc")}, Between{"div", CODE("mov eax, 100; cdq; div edi")},
                        Between{"div_of_the_missing", CODE("mov rax, r15; cdq; div r15d")},
+                       Between{"div_by_the_missing", CODE("mov eax, 100; cdq; div dword ptr [r9]")},
                        Between{"cmpxchg", CODE("cmpxchg ecx, edi")},
                        Between{"cmpxchg_in_memory", CODE("cmpxchg [r8], edi")},
                        Between{"cmpxchg16b", CODE("cmpxchg16b [r8]")}, Between{"xadd", CODE("xadd ecx, edi")}}),
@@ -126,11 +130,13 @@ TEST_F(Prefetching, ALoadOfTwoLinesRequestsThemTogether) {
     EXPECT_EQ(m.core.r[rax], 0x1122334455667788u);
 }
 
-TEST(MissBuffers, ALoadGetsTheOneThatAStoreLeaves) {
+struct MissBuffers : testing::TestWithParam<std::pair<unsigned, Tick>> {};
+
+TEST_P(MissBuffers, ALoadGetsTheOneThatAStoreLeaves) {
     TimedParams p = overlapping();
-    p.outstanding_misses = 3;
+    p.outstanding_misses = GetParam().first;
     OverlappingMachine o(p);
-    o.port.lose(kStack, 500 * kNs);
+    o.port.lose(kStack, GetParam().second);
     o.port.lose(kThird, 200 * kNs);
     o.port.lose(kData, 300 * kNs);
     o.port.lose(kOther, 300 * kNs);
@@ -149,6 +155,9 @@ TEST(MissBuffers, ALoadGetsTheOneThatAStoreLeaves) {
     EXPECT_GT(left, 0);
     EXPECT_EQ(requested, left);
 }
+
+// Two stores have two of three buffers, of which one becomes free; or both of two, and both become free.
+INSTANTIATE_TEST_SUITE_P(Numbers, MissBuffers, testing::Values(std::pair(3u, 500 * kNs), std::pair(2u, 200 * kNs)));
 
 TEST_F(Translating, AWalkTakesAnHitOfTheCacheForEachLevelAndTheWalkerDoesOneAtATime) {
     constexpr double kLevels = 4, kHit = 3;
@@ -198,7 +207,7 @@ TEST(Clflush, RequestsTheFlushOfItsLineAfterEarlierStores) {
         ASSERT_GE(o.transactions.size(), 2u);
         const Access &flush = o.transactions.back().first;
         EXPECT_EQ(flush.kind, AccessKind::flush);
-        EXPECT_EQ(flush.addr.value, kData);
+        EXPECT_EQ(line_of(flush.addr.value), kData);
         EXPECT_GE(flush.issued, 100 * kNs);
         EXPECT_EQ(o.m.core.r[rax], 5u);
     }
@@ -224,4 +233,19 @@ TEST(Charges, DoNotDependOnWhenTheyAreRead) {
         return all;
     };
     EXPECT_EQ(spent(true), spent(false));
+}
+
+TEST(Faults, ADeliveryThatMissesDelaysTheHandler) {
+    constexpr unsigned kVector = 6; // #UD
+    const auto time = [](bool misses) {
+        OverlappingMachine o;
+        o.at_ = SystemMachine::kHandlers + kVector * 16;
+        o.put(CODE("imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; imul rdi, rdi; hlt"));
+        o.at_ = kCode;
+        o.put(CODE("ud2"));
+        if (misses)
+            o.port.lose(line_of(o.m.core.idtr.base + kVector * 16), 300 * kNs);
+        return o.run();
+    };
+    EXPECT_NEAR(double(time(true) - time(false)), 300. * kNs, 6. * kNs);
 }
