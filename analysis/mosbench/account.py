@@ -3,6 +3,7 @@
 of sharing or spinning, misses of lines that the caches did not hold, and the part of these misses' time that DRAM is busy for others.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from analysis.run_directory import Point
@@ -16,7 +17,7 @@ WORDS = {"idle": "idle cores: too little work reaches them",
 OTHERS = "other lines that cores share"
 SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
 SHARED = ("true_sharing", "false_sharing")
-SHARED_BY_NAME = "shared_by_name"  # in Point.made: names.shared
+WAITS = "waits"  # in Point.made: names.Waits
 SECONDARY = "secondary"  # accesses that wait for an older miss or a prefetch of their core, which has no class here
 
 
@@ -37,22 +38,24 @@ def dram(p: Point) -> Dram:
     return Dram(sum(int(c.get("read_latency_fs", 0)) for c in channels) / reads if reads else 0.0, 1 - unused / whole if whole else 0.0)
 
 
-def per_operation(p: Point, idle_read_fs: float) -> dict[str, float]:
-    """Core time of an operation in us by cause. Sharing and spinning are divided by the names of lines, as far as the point lists
-    them. `idle_read_fs`: the mean time of a read in a channel that few cores use."""
+def per_operation(p: Point, idle_read_fs: float, names: Collection[str]) -> dict[str, float]:
+    """Core time of an operation in us by cause; sharing and spinning on lines of these names apart. `idle_read_fs`: the mean time of a
+    read in a channel that few cores use."""
+    waits, us = p.made[WAITS], 1e-9 / (p.number("ops") or 1.0)
     each = (p.number("window_ms") or 0.0) * 1e3 * p.cores * len(p.record.get("windows") or [1]) / (p.number("ops") or 1.0)
     time = {cause: share * each for cause, share in causes(p).items()}
     found = {cause: time.pop(cause) for cause in WORDS if cause in time}
     later = time.pop(SECONDARY, 0.0)
     size, shared = sum(time.pop(c, 0.0) for c in SIZE), sum(time.get(c, 0.0) for c in SHARED)
-    # The older misses of secondary ones are as those that have a class: loads, so no upgrades.
-    of_size = later * size / (size + shared) if size + shared else 0.0
+    # The older misses of secondary ones are as those that have a class: loads, so no upgrades. Each name says it for its own lines.
+    unlisted = max(0.0, later - waits.secondary * us)
+    of_size = min(later, waits.of_size * us + (unlisted * size / (size + shared) if size + shared else 0.0))
     size, rest = size + of_size, sum(time.values()) + later - of_size
     if size:
         found["dram"] = size * queueing(p, idle_read_fs)
         found["size"] = size - found["dram"]
-    for name, shared_fs in p.made[SHARED_BY_NAME].items():
-        found[name] = min(shared_fs * 1e-9 / (p.number("ops") or 1.0), rest)
+    for name in names:
+        found[name] = min(waits.shared.get(name, 0.0) * us, rest)
         rest -= found[name]
     return {**found, OTHERS: rest}
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from analysis import paper
 from analysis.mosbench import names
-from analysis.mosbench.account import SHARED_BY_NAME
+from analysis.mosbench.account import WAITS
 from analysis.run_directory import Point, Run, RunDirectoryError
 
 
@@ -120,4 +120,4 @@ def _point(folder: Path, application: str, label: str, of_paper: bool) -> Point:
         except (OSError, ValueError) as error:
             raise RunDirectoryError(f"{folder / name}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
     return Point(folder.name, {**documents[0], "workload": application, "kernel": label}, documents[1],
-                 made={SHARED_BY_NAME: names.shared(folder)}, of_paper=of_paper)
+                 made={WAITS: names.waits(folder)}, of_paper=of_paper)

@@ -8,11 +8,12 @@ that the hardware counts itself comes first: a card at its packet limit, or that
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.mosbench.account import OTHERS, WORDS, dram, per_operation
+from analysis.mosbench.account import OTHERS, WAITS, WORDS, dram, per_operation
 from analysis.run_directory import Point
 from analysis.tables.time_split import causes
 
 CARD_BUSY = 0.95  # of the time, from which the card's packet limit of one direction is the limit
+MOST = 20  # names of lines that are causes of their own
 IDLE = 0.1  # of the cores' time, from which a card that drops packets is the limit
 DROPPED = 0.01  # of the received packets; fewer drops are no limit
 DROPS = ("dropped_fifo_full", "dropped_no_buffer")  # packets that arrived faster than the card or the guest took them
@@ -20,7 +21,7 @@ DROPS = ("dropped_fifo_full", "dropped_no_buffer")  # packets that arrived faste
 
 @dataclass(frozen=True)
 class Limit:
-    """`share`: of the additional time of an operation; None for what hardware's own counts say."""
+    """`share`: of the time that causes take more than on one core, all of them together; None for what hardware's own counts say."""
 
     cause: str
     text: str
@@ -40,13 +41,15 @@ def limit(one: Point, many: Point) -> Limit:
     if dropped >= DROPPED and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")
     idle_read_fs = dram(one).read_fs
-    before, after = per_operation(one, idle_read_fs), per_operation(many, idle_read_fs)
+    # Each name is a cause of both points or of none.
+    names = dict.fromkeys(name for p in (many, one) for name in list(p.made[WAITS].shared)[:MOST])
+    before, after = per_operation(one, idle_read_fs, names), per_operation(many, idle_read_fs, names)
     more = {cause: time - before.get(cause, 0.0) for cause, time in after.items()}
     whole = sum(after.values()) - sum(before.values())
     largest = max(more, key=lambda cause: more[cause], default=None)
     if largest is None or whole <= 0 or more[largest] <= 0:
         return Limit("none", "none: an operation takes no more time than on one core", 0.0)
-    share = min(more[largest] / whole, 1.0)
+    share = more[largest] / sum(time for time in more.values() if time > 0)
     if largest == OTHERS:
         return Limit("sharing", f"many lines that cores share ({share:.0%} of the additional time), none of them hot", share)
     more_said = f"; its channels are occupied {dram(many).occupied:.0%} of the time" if largest == "dram" else ""

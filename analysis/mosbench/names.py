@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How long the cores of a point waited for each name of lines because other cores use these lines, too."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -9,23 +10,34 @@ from analysis.database import connect, quoted
 from analysis.described import MISS_CLASS
 from analysis.run_directory import RunDirectoryError
 
-MOST = 20  # names
-# A secondary miss waits for an older one of the same name. The name's own loads say what portion of these is on shared lines.
+# A secondary miss waits for an older one of the same name. The name's own loads say what portion of these is on shared lines; where none
+# has a class, a prefetcher has asked for all of them: that is a stream.
 _SHARED = "(true_sharing_stall + false_sharing_stall)"
 _OLDER = f"({_SHARED} + cold_stall + capacity_stall)"
 _QUERY = f"""
 WITH sums AS (SELECT name, sum(spin) AS spin, {", ".join(f"sum({c}_stall) AS {c}_stall" for c in MISS_CLASS.names)}
               FROM read_parquet(FILE) GROUP BY name)
-SELECT name, spin + upgrade_stall + {_SHARED} + coalesce(secondary_stall * {_SHARED} / nullif({_OLDER}, 0), 0)
-FROM sums WHERE name <> '' ORDER BY 2 DESC, name LIMIT {MOST}"""
+SELECT name, spin + upgrade_stall + {_SHARED} + later, secondary_stall, secondary_stall - later
+FROM (SELECT *, coalesce(secondary_stall * {_SHARED} / nullif({_OLDER}, 0), 0) AS later FROM sums) ORDER BY 2 DESC, name"""
 
 
-def shared(folder: Path) -> dict[str, float]:
-    """Core time in femtoseconds by name, the longest first: spinning, the stall of upgrades and of loads of shared lines, and the same
-    portion of the stall on secondary misses as of that on other loads."""
+@dataclass(frozen=True)
+class Waits:
+    """Core time in femtoseconds. `shared` by name, the longest first: spinning, the stall of upgrades and of loads of shared lines, and
+    the same portion of the stall on secondary misses as of that on other loads. `secondary`: the stall on secondary misses of all
+    lines, and `of_size` the portion that is on lines that no core shares."""
+
+    shared: dict[str, float] = field(default_factory=dict)
+    secondary: float = 0.0
+    of_size: float = 0.0
+
+
+def waits(folder: Path) -> Waits:
     file = folder / "lines.parquet"
     try:
         with connect() as connection:
-            return {str(name): float(time) for name, time in connection.execute(_QUERY.replace("FILE", quoted(str(file)))).fetchall()}
+            rows = connection.execute(_QUERY.replace("FILE", quoted(str(file)))).fetchall()
     except duckdb.Error as error:
         raise RunDirectoryError(f"{file}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
+    shared = {str(name): float(time) for name, time, *_ in rows if name}
+    return Waits(shared, sum(float(r[2]) for r in rows), sum(float(r[3]) for r in rows))

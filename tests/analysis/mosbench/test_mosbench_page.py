@@ -15,7 +15,7 @@ from pyarrow import parquet
 from analysis import paper, style
 from analysis.described import MISS_CLASS
 from analysis.mosbench import data, main, names, summary
-from analysis.mosbench.account import OTHERS, SHARED_BY_NAME, per_operation
+from analysis.mosbench.account import OTHERS, WAITS, per_operation
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
 from analysis.run_directory import Point, RunDirectoryError
@@ -38,7 +38,7 @@ def point(cores: int, ops: int, idle: float = 0.0, lock: float = 0.0, capacity: 
               "system_us_per_op": 0.0, "kernel_share": 0.0, "cycles": split, "windows": [{}], **more}
     stats = {"cores": [core] * cores, "machine": {}, "attribution": {
         "spin": lock * window, "exposed": capacity * window, "classes": {"capacity": {"stall": capacity * window}}}}
-    return Point("p", record, stats, made={SHARED_BY_NAME: {"queue.lock": lock * window} if lock else {}})
+    return Point("p", record, stats, made={WAITS: names.Waits({"queue.lock": lock * window} if lock else {})})
 
 
 def lines_table(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (out / "points" / digest).mkdir(parents=True)
         (out / "points" / digest / "point.json").write_text(json.dumps({**made.record, "kernel": kernel}))
         (out / "points" / digest / "stats.json").write_text(json.dumps(made.stats))
-        spun = {"": 0.0, **made.made[SHARED_BY_NAME]}
+        spun = {"": 0.0, **made.made[WAITS].shared}
         lines_table(out / "points" / digest, *({"name": name, "spin": int(time)} for name, time in spun.items()))
         rows.append({"workload": "exim", "kernel": kernel, "cores": cores, "point": digest, "status": "done"})
     rows.append({"workload": "exim", "kernel": "pk", "cores": 24, "point": "lost", "status": "failed"})
@@ -155,6 +155,9 @@ def test_the_cause_of_most_additional_time_is_the_limit() -> None:
     one = point(1, 100, capacity=0.1)
     lock = limit(one, point(48, 960, lock=0.7, capacity=0.1))
     assert lock.cause == "queue.lock" and lock.share == pytest.approx(0.7 * 50 / 40)
+    # Where misses take less than on one core, the share is of what the others take more.
+    fewer = limit(point(1, 100, capacity=0.5), point(48, 1600, idle=0.4, lock=0.2))
+    assert fewer.cause == "idle" and fewer.share == pytest.approx(0.4 * 30 / (0.4 * 30 + 0.2 * 30 + 0.4 * 30 - 0.5 * 10))
     assert limit(one, point(48, 2400, capacity=0.6)).cause == "size"
     assert limit(one, point(48, 2400, idle=0.5)).cause == "idle"
     assert limit(one, point(48, 4800, capacity=0.1)) == Limit("none", "none: an operation takes no more time than on one core", 0.0)
@@ -171,8 +174,8 @@ def test_reads_that_wait_for_others_in_dram_are_told_apart_from_misses_that_a_la
     one = with_reads(point(1, 100, capacity=0.1), 50, 0.5)
     queued = limit(one, with_reads(point(48, 2400, capacity=0.6), 500, 0.9))
     # Of 12 us, reads wait 0.9 * 0.9 for others; an operation takes 10 us more than on one core.
-    assert queued.cause == "dram" and queued.share == pytest.approx(12 * 0.81 / 10)
-    assert queued.text == ("DRAM bandwidth: reads wait for other requests (97% of the additional time); "
+    assert queued.cause == "dram" and queued.share == pytest.approx(12 * 0.81 / (12 * 0.81 + 12 * 0.19 - 1))
+    assert queued.text == ("DRAM bandwidth: reads wait for other requests (88% of the additional time); "
                            "its channels are occupied 79% of the time")
     assert limit(one, with_reads(point(48, 2400, capacity=0.6), 60, 0.9)).cause == "size"
     unknown = point(1, 100, capacity=0.1)
@@ -185,11 +188,11 @@ def test_misses_that_wait_for_a_prefetch_have_the_causes_of_the_others() -> None
         return p
 
     one = point(1, 100, capacity=0.1)
-    fetched = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.2, secondary=0.4), 1.0)
+    fetched = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.2, secondary=0.4), 1.0, [])
     assert fetched["size"] == pytest.approx(0.6 * 20) and fetched[OTHERS] == pytest.approx(0)
-    half = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.1, true_sharing=0.1, upgrade=0.2, secondary=0.2), 1.0)
+    half = per_operation(secondary(point(48, 2400, capacity=0.6), cold=0.1, true_sharing=0.1, upgrade=0.2, secondary=0.2), 1.0, [])
     assert half["size"] == pytest.approx(0.2 * 20) and half[OTHERS] == pytest.approx(0.4 * 20)
-    assert per_operation(one, 1.0)["dram"] == 0
+    assert per_operation(one, 1.0, [])["dram"] == 0
 
 
 def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_time() -> None:
@@ -225,15 +228,39 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(tmp_path: Path) -> None:
-    found = names.shared(lines_table(
+    found = names.waits(lines_table(
         tmp_path,
         {"name": "memory", "cold_stall": 60, "true_sharing_stall": 30, "secondary_stall": 10},
         {"name": "memory", "upgrade_stall": 5, "false_sharing_stall": 10},
         {"name": "table", "capacity_stall": 100, "secondary_stall": 9},
         {"name": "lock", "spin": 70},
         {"name": "", "true_sharing_stall": 90}))
-    assert found == {"lock": 70.0, "memory": pytest.approx(45 + 10 * 40 / 100), "table": 0.0}
-    assert list(found) == ["lock", "memory", "table"]
+    assert found.shared == {"lock": 70.0, "memory": pytest.approx(45 + 10 * 40 / 100), "table": 0.0}
+    assert list(found.shared) == ["lock", "memory", "table"]
+
+
+def test_misses_that_wait_for_a_prefetcher_are_a_stream_beside_a_lock(tmp_path: Path) -> None:
+    def us(time: float) -> int:
+        return int(time * 100 * FS_PER_US)
+
+    p = point(48, 100)
+    stall = {"cold": us(8), "secondary": us(50), "true_sharing": us(12)}
+    p.stats["attribution"]["classes"] = {name: {"stall": time} for name, time in stall.items()}
+    p.made[WAITS] = names.waits(lines_table(
+        tmp_path, {"name": "table", "secondary_stall": us(50)}, {"name": "other", "cold_stall": us(8)},
+        {"name": "lock", "true_sharing_stall": us(12)}))
+    found = per_operation(p, 0.0, ["lock"])
+    assert {cause: round(found[cause], 6) for cause in ("size", "lock", OTHERS)} == {"size": 58, "lock": 12, OTHERS: 0}
+
+
+def test_a_name_that_costs_time_on_one_core_is_subtracted_whatever_its_rank_is_there() -> None:
+    one, many = point(1, 100), point(48, 2400)
+    kinds = {f"name {i}": 10.0 ** (30 - i) for i in range(30)}
+    one.made[WAITS] = names.Waits({**kinds, "memory": 1e9 * 100 * 5})
+    many.made[WAITS] = names.Waits({"memory": 1e9 * 2400 * 5})
+    one.stats["attribution"]["classes"] = {"true_sharing": {"stall": int(0.5 * MS)}}
+    many.stats["attribution"]["classes"] = {"true_sharing": {"stall": int(0.25 * MS * 48)}}
+    assert limit(one, many).cause != "memory"
 
 
 @pytest.mark.parametrize("what", ["missing", "damaged", "of a version without a column"])
@@ -244,12 +271,12 @@ def test_lines_that_cannot_be_read_are_the_users_to_mend(tmp_path: Path, what: s
     elif what != "missing":
         parquet.write_table(pa.table({"name": ["lock"], "spin": [1]}), file)
     with pytest.raises(RunDirectoryError, match=r"lines.parquet: cannot be read \(.*\): expected a finished point"):
-        names.shared(tmp_path)
+        names.waits(tmp_path)
 
 
 def test_the_time_of_sharing_is_divided_by_name() -> None:
     p = point(48, 100, lock=0.5)
-    p.made[SHARED_BY_NAME] = {"queue.lock": 0.3 * 48 * MS, "memory": 0.1 * 48 * MS}
-    found = per_operation(p, 0.0)
+    p.made[WAITS] = names.Waits({"queue.lock": 0.3 * 48 * MS, "memory": 0.1 * 48 * MS})
+    found = per_operation(p, 0.0, p.made[WAITS].shared)
     whole = 48 * 1e3 / 100
     assert [found[cause] for cause in ("queue.lock", "memory", OTHERS)] == [pytest.approx(part * whole) for part in (0.3, 0.1, 0.1)]
