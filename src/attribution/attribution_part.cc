@@ -210,7 +210,7 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
         l.cleared = is_store && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
-    const Addr writer_pc = l.writer_pc, other_pc = writer != t.core ? writer_pc : 0;
+    const Addr other_pc = writer != t.core ? l.writer_pc : 0;
     TransactionKey key{.writer = other_pc,
                        .waiter = t.pc,
                        .address_space = TransactionKey::space_of(t.pc, t.address_space),
@@ -246,9 +246,10 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
     }
     const bool prefetched = log_ && !t.wait && prefetched_.erase(line_of(dram) | t.core) != 0;
     if (log_)
-        log_->write(record_of(t, l.line_use, writer, writer_pc, t.wait ? MissClass::count : key.miss, prefetched));
+        log_->write(record_of(t, l.line_use, t.wait ? kNoWriter : writer, key.writer,
+                              t.wait ? MissClass::count : key.miss, prefetched));
     if (!t.wait && __builtin_expect(episodes_.wants(line_of(dram)), 0))
-        episodes_.add(record_of(t, l.line_use, writer, writer_pc, key.miss, prefetched));
+        episodes_.add(record_of(t, l.line_use, writer, other_pc, key.miss, prefetched));
     counts_.add(key, t.exposed, !t.wait);
 }
 

@@ -61,9 +61,10 @@ template <class All, class Key, class F> void for_each_group(All all, Key &&key,
 
 LineRow line_row(Entries entries, const AttributionPart::LineUseInfo &info) {
     LineRow row{};
-    std::array<Tick, kLineBytes> by_offset{};
+    std::array<std::pair<Tick, std::uint64_t>, kLineBytes> by_offset{}; // time; where nothing waited, accesses
     for (const Entry *e : entries) {
-        by_offset[e->key.offset] += e->time;
+        by_offset[e->key.offset].first += e->time;
+        by_offset[e->key.offset].second += e->count;
         if (e->key.miss == kSpinning) {
             row.spin += e->time;
             row.spin_iterations += e->count;

@@ -54,7 +54,11 @@ class Journal final : public x86::TransactionObserver {
     void stored_by_device(Addr dram, unsigned size) {
         append(dram, {.bytes = AttributionPart::bytes_of(dram, size), .what = Entry::device});
     }
+    /// A prefetch may bring the right to write back, so the core's next store to the line may follow another core's.
     void prefetched(unsigned core, Addr dram) override {
+        for (RecentStores::Store &s : recent_stores_[core].store)
+            if (s.line == line_of(dram))
+                s = {};
         append(dram, {.core = static_cast<std::uint8_t>(core), .what = Entry::prefetch});
     }
     void expected(Addr dram) override { attribution_.page_expected(dram); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "board/board.hh"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.hh"
 #include "board/board_devices.hh"
 #include "cpu/x86/mmu/translations.hh"
@@ -104,15 +107,19 @@ void Board::build_firmware() {
 
 void Board::end(Ending e, const x86::Core *by) {
     EventQueue *const at = detailed && by && by->timed ? &by->timed->queue() : &queue;
+    const Tick tick = at == &queue ? now() : at->now();
     {
         const std::lock_guard lock(shared_);
         // The earliest ending of an epoch counts, whichever thread reports first. At one tick of one core, a marker gives way.
-        const auto at_and_by = detailed ? std::pair(at->now(), by ? by->number : ~0u) : std::pair(Tick{0}, ~0u);
+        const auto at_and_by = detailed ? std::pair(tick, by ? by->number : ~0u) : std::pair(Tick{0}, ~0u);
         const bool replaces_marker = at_and_by == ended_at_ && ending.state == "marker" && e.state != "marker";
         if (ending.state.empty() || at_and_by < ended_at_ || replaces_marker) {
+            if (ending.is_final() && !e.is_final())
+                later = std::move(ending);
             ending = std::move(e);
             ended_at_ = at_and_by;
-        }
+        } else if (e.is_final() && !ending.is_final() && !later.is_final())
+            later = std::move(e);
     }
     if (detailed) {
         at->stop();
@@ -134,11 +141,20 @@ void Board::console_showed(const std::string &marker) {
 }
 
 void Board::clear_ending() {
-    ending = {};
+    ending = std::exchange(later, {});
     ended_at_ = {kNever, ~0u};
     scheduler.clear_stop();
     for (const auto &c : cores)
         c->signals.lower(dev::CoreSignals::stop);
+    if (ending.is_final())
+        scheduler.stop_between_rounds();
+}
+
+bool Board::hopeless() const {
+    return std::all_of(cores.begin(), cores.end(), [](const auto &c) {
+        const bool masked = c->halted && !c->monitor.waiting && !(c->flags.system & x86::Flags::if_);
+        return (c->wait_for_sipi || masked) && !interrupt_deliverable(*c);
+    });
 }
 
 std::uint64_t Board::mmio_read(x86::Core &c, PhysAddr a, unsigned size) {

@@ -37,12 +37,16 @@ class Board final : public x86::Platform, public dev::TimeSource {
     struct Ending {
         std::string state, detail;
         int status = 0;
+        /// The guest cannot go on; after a marker it can.
+        bool is_final() const { return !state.empty() && state != "marker"; }
     };
     /// `by`: the core that ended it, of detailed mode.
     void end(Ending e, const x86::Core *by = nullptr);
     /// As end, for a marker on the console. Functional mode stops between two rounds, which the guest cannot see.
     void console_showed(const std::string &marker);
     void clear_ending();
+    /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt.
+    bool hopeless() const;
 
     // x86::Platform
     std::uint64_t mmio_read(x86::Core &, PhysAddr, unsigned size) override;
@@ -88,6 +92,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
+    Ending later; ///< a final one that came after a marker, until the marker has been reported
     std::atomic<std::uint64_t> operations =
         0;                                 ///< m5 workend with a work item other than 0, or calls of counted functions
     std::unique_ptr<ProgramProbes> probes; ///< null: none

@@ -108,10 +108,14 @@ void Detailed::enter() {
 
 void Detailed::run(Tick until, const std::function<bool()> &host_done) {
     MOSCOPE_CHECK(!leaving_);
-    while (board_.ending.state.empty() && reached() < until && !host_done()) {
+    while (board_.ending.state.empty() && reached() < until) {
+        if (host_done())
+            return; // and wakes no core: what the host's time decides must not change events
         const Tick next = machine_.next();
-        if (next == kNever && !any_asleep()) {
-            board_.end({"hang", "nothing is left that could wake a core", 0});
+        if ((next == kNever && !any_asleep()) || board_.hopeless()) {
+            board_.end(
+                {"hang",
+                 next == kNever ? "nothing is left that could wake a core" : "all cores wait with interrupts off", 0});
             return;
         }
         const Tick to = next >= until && next != kNever ? until : std::min(until, soon());

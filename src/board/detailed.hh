@@ -29,7 +29,7 @@ class Detailed {
     bool leave(const std::function<bool()> &host_done);
     bool active() const { return active_; }
     /// All events before this tick have happened.
-    Tick reached() const { return std::max(reached_, machine_.now()); }
+    Tick reached() const { return std::max(reached_, std::min(machine_.now(), machine_.next())); }
 
     const Attribution &attribution() const { return attribution_; }
     void keep_attribution() { attribution_.keep(); }

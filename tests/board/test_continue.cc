@@ -156,5 +156,18 @@ TEST(Continue, CountsGoOn) {
     EXPECT_EQ(rest.core.spun, 5u);
 }
 
+TEST(Endings, AnExitThatFollowsAMarkerIsReportedAfterIt) {
+    Guest g;
+    g.board.detailed = true;
+    g.board.end({"marker", "workend", 0}, &g.core);
+    g.board.end({"exit", "exit port", 3});
+    EXPECT_EQ(g.board.ending.detail, "workend");
+    g.board.clear_ending();
+    EXPECT_EQ(g.board.ending.detail, "exit port");
+    EXPECT_EQ(g.board.ending.status, 3);
+    g.board.clear_ending();
+    EXPECT_EQ(g.board.ending.state, "");
+}
+
 } // namespace
 } // namespace moscope

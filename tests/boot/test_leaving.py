@@ -11,13 +11,15 @@ from moscope.runs import engine
 
 # cli; mov ecx, 20000; again: dec ecx; jnz again; mov al, 3; mov dx, 0xf4; out dx, al; hlt: it leaves the simulator with status 3.
 CODE = bytes.fromhex("fa" "b9204e0000" "49" "75fd" "b003" "66baf400" "ee" "f4")
+# cli; mov al, 0x34; out 0x43, al; mov al, 0; out 0x40, al; out 0x40, al; hlt: it waits for ever beside a timer that runs.
+HOPELESS = bytes.fromhex("fa" "b034" "e643" "b000" "e640" "e640" "f4")
 AT, ALIGNED = 0x10_0000, 0x1000
 
 
-def guest(file: Path) -> Path:
+def guest(file: Path, code: bytes) -> Path:
     """A Multiboot kernel (Multiboot Specification 0.6.96, section 3.1) as an ELF file with one segment."""
     head = struct.pack("<3I", 0x1BADB002, 0, 0x1_0000_0000 - 0x1BADB002)
-    text = head + CODE
+    text = head + code
     header = struct.pack("<16sHHIIIIIHHHHHH", b"\x7fELF\x01\x01\x01", 2, 3, 1, AT + len(head), 52, 0, 0, 52, 32, 1, 0, 0, 0)
     segment = struct.pack("<8I", 1, ALIGNED, AT, AT, len(text), len(text), 5, ALIGNED)
     image = bytearray(ALIGNED)
@@ -26,25 +28,30 @@ def guest(file: Path) -> Path:
     return file
 
 
-def test_an_exit_while_the_cores_leave_detailed_mode_is_returned_by_the_next_step(tmp_path: Path) -> None:
+def begun(folder: Path, code: bytes) -> Any:
     machine = load_machine("opteron48", ["memory_per_node=64MiB"])
     detailed = {**engine.detailed(machine, print), "transactions": "", "attribution": False, "stacks": False}
-    kernel = str(guest(tmp_path / "guest.elf"))
+    system = engine.create({**plan.platform(machine), "cores": 1, "seed": 1, "restore": False, "append": "", "info": {},
+                            "kernel": str(guest(folder / "guest.elf", code)), "initrd": "", "disk": "", "disk_read_only": False,
+                            "markers": [], "detailed": detailed})
+    system.step_until(1, 1000)
+    system.enter_detailed()
+    return system
 
-    def begun() -> Any:
-        system = engine.create({**plan.platform(machine), "cores": 1, "seed": 1, "restore": False, "append": "", "info": {},
-                                "kernel": kernel, "initrd": "", "disk": "", "disk_read_only": False, "markers": [], "detailed": detailed})
-        system.step_until(1, 1000)
-        system.enter_detailed()
-        return system
 
+def test_an_exit_while_the_cores_leave_detailed_mode_is_returned_by_the_next_step(tmp_path: Path) -> None:
     ended = {"state": "exit", "detail": "exit port", "status": 3}
-    alone = begun()
+    alone = begun(tmp_path, CODE)
     assert alone.step_until(10**12, 60_000) == ended
     end = int(alone.counts()["ticks"])
     for before in range(0, 40_000_000, 2_000_000):  # femtoseconds
-        system = begun()
+        system = begun(tmp_path, CODE)
         if system.step_until(end - before, 60_000)["state"] == "time":
             while not system.leave_detailed(60_000):
                 pass
             assert system.step(60_000) == ended, before
+
+
+def test_cores_that_wait_with_interrupts_off_are_a_hang_though_a_timer_runs(tmp_path: Path) -> None:
+    assert begun(tmp_path, HOPELESS).step_until(10**13, 60_000) == {
+        "state": "hang", "detail": "all cores wait with interrupts off", "status": 0}

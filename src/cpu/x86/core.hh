@@ -85,9 +85,10 @@ struct Core : State {
         bool step = false;    ///< RFLAGS.TF was set
         bool resumed = false; ///< RFLAGS.RF was set, which lasts for one instruction
     };
-    /// Takes pending interrupts (if poll) and finds the block at rip. Without a block, either `exit` gives the reason,
+    /// Looks at what may be due before an instruction (if `attend`), pending interrupts among it (if `interrupts`), and finds the
+    /// block at rip. Without a block, either `exit` gives the reason,
     /// or a fault of the fetch was delivered and the caller begins again.
-    Begin begin_block(bool poll);
+    Begin begin_block(bool attend, bool interrupts = true);
     /// After the block's last operation: faults, traps. False: `exit` says why the loop should be left.
     bool end_block(const Begin &);
 

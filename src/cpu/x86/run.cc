@@ -47,11 +47,11 @@ Block *block_at_rip(Core &c, bool single, bool &global) {
 
 } // namespace
 
-Core::Begin Core::begin_block(bool poll) {
+Core::Begin Core::begin_block(bool attend, bool interrupts) {
     Begin next;
     const bool after_mov_ss = shadow == kShadowDebug;
-    if (__builtin_expect(poll && needs_attention(*this), 0)) {
-        if (signals.pending & dev::CoreSignals::stop) {
+    if (__builtin_expect(attend && needs_attention(*this), 0)) {
+        if (interrupts && (signals.pending & dev::CoreSignals::stop)) {
             exit = Exit::stop;
             return next;
         }
@@ -59,7 +59,8 @@ Core::Begin Core::begin_block(bool poll) {
             shadow = 0;
             next.single = true;
         } else {
-            poll_interrupts(*this);
+            if (interrupts)
+                poll_interrupts(*this);
             if (exit != Exit::none)
                 return next;
             if (halted || wait_for_sipi) {

@@ -186,7 +186,7 @@ class Http final : public Driver, private TcpUser {
         } else if (why == TcpEnd::stalled) {
             ++counts_.stalled;
         } else if (why == TcpEnd::reset && !(r.whole && r.got == o_.bytes)) {
-            ++counts_.reset;
+            ++(r.in_body ? counts_.wrong : counts_.reset);
         } else if (r.wrong || !r.in_body || r.got != o_.bytes) {
             ++counts_.wrong;
         } else {

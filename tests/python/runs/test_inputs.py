@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from moscope import workloads
+from moscope.cli import Shared
 from moscope.config import Count, load_machine
 from moscope.config.machine import replace as with_other
 from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages, rootimage
-from moscope.runs import inputs, job
+from moscope.runs import inputs, job, options
 from moscope.runs import point as measured
 from moscope.runs.options import Plan, Point
 
@@ -91,3 +93,18 @@ def test_a_point_boots_from_the_root_image_that_its_script_completed(
     wanted = replace(point, kernel=str(files["vmlinuz"]), packages="one,two")
     disks = [gatherer.of(one).disk for one in (wanted, replace(wanted, image="made"), replace(wanted, packages=None))]
     assert [disk and disk.sha256 for disk in disks] == ["one-two-", "one-two-made", None]
+
+
+def test_a_card_that_chooses_queues_by_port_gives_a_services_first_port_to_the_first_core(shared: Shared) -> None:
+    def nic(name: str, *sets: str) -> dict[str, Any]:
+        made = options.make(replace(shared, sets=list(sets)), options.Options(workload=name, cores="2"), build=False)
+        found = inputs.Gatherer(made.machine, {}, print, made.sets)._nic(made.machine, made.points[0])
+        assert found is not None
+        return found
+
+    served = [w for w in workloads.every() if w.steering == "fixed-port" and w.launcher]
+    assert {w.name for w in served} >= {"apache", "memcached"}
+    for work in served:
+        assert f"--port {nic(work.name)['first_port']} " in work.command(2)
+    assert nic("apache", "nic.first_port=8001")["first_port"] == 8001
+    assert nic("apache", "nic.steering=rss")["first_port"] == nic("apache-one")["first_port"] == 11211

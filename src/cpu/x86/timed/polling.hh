@@ -44,6 +44,7 @@ class Polling {
         if (!again || (iteration_.n && !loop_.same(iteration_))) {
             report(report_to);
             loop_.n = 0;
+            lost_ = ~Addr{0}; // of a loop that is over
         }
         if (again && iteration_.n)
             loop_ = iteration_;

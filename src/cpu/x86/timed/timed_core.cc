@@ -164,16 +164,18 @@ template <bool kOverlaps> void TimedCore::run() {
 }
 
 template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
-    bool poll = attends();
-    if (c_.signals.pending && now() >= visible_ && interrupts_need_poll(c_)) { // a masked interrupt costs nothing
+    bool interrupts = false;
+    const bool visible = now() >= visible_ || (c_.signals.pending & dev::CoreSignals::stop);
+    if (c_.signals.pending && visible && interrupts_need_poll(c_)) { // a masked interrupt costs nothing
         if (now() > queue().now())
             catch_up(); // the core sees what is pending up to this tick
-        poll = true;
+        interrupts = true;
         if (!combiner_.idle() && interrupt_deliverable(c_)) // interrupts empty it, too
             drain_combiner(true);
     }
+    const bool attend = interrupts || attends();
     if constexpr (kOverlaps) {
-        if (poll)
+        if (attend)
             overlap_->drain();
         overlap_->look_up_begins();
     }
@@ -181,7 +183,7 @@ template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
     pc_ = c_.rip; // the code to look up; an interrupt precedes it
     if (__builtin_expect(buffers_, 0))
         see_own_stores(c_.code64() ? c_.rip : c_.rip + c_.seg[cs].base);
-    const Core::Begin next = c_.begin_block(poll);
+    const Core::Begin next = c_.begin_block(attend, interrupts);
     if constexpr (kOverlaps)
         overlap_->look_up_ended();
     return next;

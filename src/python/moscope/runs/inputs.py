@@ -78,8 +78,12 @@ class Gatherer:
         if point.steering is None:
             return None
         nic = engine_json(machine.nic)
-        given = any(text.partition("=")[0].strip() == "nic.steering" for text in self.sets)
-        return nic if given else nic | {"steering": point.steering}
+        given = {text.partition("=")[0].strip() for text in self.sets}
+        if "nic.steering" not in given:
+            nic["steering"] = point.steering
+        if nic["steering"] == "fixed-port" and point.first_port and "nic.first_port" not in given:
+            nic["first_port"] = point.first_port
+        return nic
 
 
 def lacking(point: Point) -> list[str]:

@@ -65,6 +65,7 @@ class Point:
     until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
     cycle: int | None = None  # the period of the work, if it has one
     count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
+    first_port: int | None = None  # of the service, for a network card that chooses receive queues by port
 
     @property
     def name(self) -> str:
@@ -157,7 +158,8 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
                                     default_time(work.warmup, n) if warmup is None else warmup, length,
                                     windows or windows_of(work, n, length), options.detail, memory, begin,
                                     ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
-                                    cycle_of(work, n, length, windows if until_error else None), list(options.count) or None))
+                                    cycle_of(work, n, length, windows if until_error else None), list(options.count) or None,
+                                    work.first_port))
     if alike := [p for p in points if sum(p.name == other.name for other in points) > 1]:
         raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would have their results in one folder, "
                         f"{alike[0].name}: expected files whose paths differ in more than / and _")

@@ -55,6 +55,7 @@ class Workload:
     packages: tuple[str, ...] = ()  # of the distribution, in a root image on the disk
     image: str = ""  # a shell script in the folder that completes the root image
     steering: str | None = None  # a network card that chooses receive queues so
+    first_port: int | None = None  # the port that its steering `fixed-port` gives to the first core's queue
     launcher: str = ""  # the program that runs a service (see `service`); its folder, in place of the workload's own program
     folder: Path = Path()  # of the program and of the file that registers it; set by `register`
 

@@ -35,4 +35,4 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
     return Workload(name, summary, operation, arguments, warmup=warmup, window=window, short_window=short_window,
                     kernels=kernels, memory_per_node=memory_per_node,
                     most_cores=most_cores, processes=True, packages=packages, image=image, steering=steering,
-                    launcher=LAUNCHER)
+                    first_port=port, launcher=LAUNCHER)

@@ -249,3 +249,17 @@ TEST(Faults, ADeliveryThatMissesDelaysTheHandler) {
     };
     EXPECT_NEAR(double(time(true) - time(false)), 300. * kNs, 6. * kNs);
 }
+
+TEST(Interrupts, OneIsNotTakenBeforeItIsVisibleAfterAReturnFromAFault) {
+    TimedParams p = overlapping();
+    OverlappingMachine o(p);
+    o.put(CODE("1: mov rax, rsp; mov ecx, ss; push rcx; push rax; push 0x10202; mov ecx, cs; push rcx; "
+               "lea rdx, [rip + 3]; push rdx; iretq; jmp 1b")); // with RF and IF
+    constexpr Tick kRaised = 500 * kNs;
+    o.at(kRaised, [&o] {
+        o.apic.interrupt(0x40);
+        o.core.signalled(kRaised);
+    });
+    EXPECT_GE(o.run(), kRaised + p.interrupt_fs);
+    EXPECT_EQ(o.m.core.rip, SystemMachine::kHandlers + 0x40 * 16 + 1);
+}
