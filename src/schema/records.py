@@ -21,7 +21,7 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
     Field("segments", "i64", "part of the latency", "fs", each=SEGMENT, bare=True),
     Field("hops", "u16", "links that the messages on its critical path crossed"),
     Field("core", "u8", "the core that waited"),
-    Field("writer", "u8", "the core that wrote the line last; 254: a device", default=0xFF, none=0xFF),
+    Field("writer", "u8", "the core that wrote the line last; 254: a device; null for waits for the store buffer", default=0xFF, none=0xFF),
     Field("kind", "u8", "what the access did", values=ACCESS_KIND),
     Field("miss", "u8", "why the line was not there", values=MISS_CLASS, none=len(MISS_CLASS)),
     Field("supplier", "u8", "the type of controller that sent the line, a machine of the protocol"),
