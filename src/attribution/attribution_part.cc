@@ -249,7 +249,7 @@ void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot 
         log_->write(record_of(t, l.line_use, t.wait ? kNoWriter : writer, key.writer,
                               t.wait ? MissClass::count : key.miss, prefetched));
     if (!t.wait && __builtin_expect(episodes_.wants(line_of(dram)), 0))
-        episodes_.add(record_of(t, l.line_use, writer, other_pc, key.miss, prefetched));
+        episodes_.add(record_of(t, l.line_use, writer, key.writer, key.miss, prefetched));
     counts_.add(key, t.exposed, !t.wait);
 }
 

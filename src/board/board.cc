@@ -115,11 +115,11 @@ void Board::end(Ending e, const x86::Core *by) {
         const bool replaces_marker = at_and_by == ended_at_ && ending.state == "marker" && e.state != "marker";
         if (ending.state.empty() || at_and_by < ended_at_ || replaces_marker) {
             if (ending.is_final() && !e.is_final())
-                later = std::move(ending);
+                later_ = std::move(ending);
             ending = std::move(e);
             ended_at_ = at_and_by;
-        } else if (e.is_final() && !ending.is_final() && !later.is_final())
-            later = std::move(e);
+        } else if (e.is_final() && !ending.is_final() && !later_.is_final())
+            later_ = std::move(e);
     }
     if (detailed) {
         at->stop();
@@ -141,7 +141,7 @@ void Board::console_showed(const std::string &marker) {
 }
 
 void Board::clear_ending() {
-    ending = std::exchange(later, {});
+    ending = std::exchange(later_, {});
     ended_at_ = {kNever, ~0u};
     scheduler.clear_stop();
     for (const auto &c : cores)

@@ -92,7 +92,6 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
-    Ending later; ///< a final one that came after a marker, until the marker has been reported
     std::atomic<std::uint64_t> operations =
         0;                                 ///< m5 workend with a work item other than 0, or calls of counted functions
     std::unique_ptr<ProgramProbes> probes; ///< null: none
@@ -110,6 +109,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
   private:
     std::mutex shared_; ///< guards what cores of several threads reach at once: the ending, unknown_msrs
+    Ending later_;      ///< a final one that came after a marker, until the marker has been reported
     std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< of detailed mode: when, and by which core
     struct Devices;
     std::unique_ptr<Devices> devices_;

@@ -11,7 +11,7 @@ namespace {
 /// Interrupts, traps or breakpoints may be pending before the next instruction.
 bool needs_attention(const Core &c) {
     return c.shadow || c.halted || c.wait_for_sipi || (c.flags.system & (Flags::tf | Flags::rf)) ||
-           (c.signals.pending & ~dev::CoreSignals::intr) || (c.signals.pending && (c.flags.system & Flags::if_));
+           (c.signals.pending && interrupts_need_poll(c));
 }
 
 /// Traps after an instruction: RFLAGS.TF, and breakpoints on data and ports.

@@ -34,7 +34,9 @@ class L1Tlb {
         return true;
     }
     /// Whether the page is there. Nothing changes.
-    bool contains(std::uint64_t page) const { return std::find(pages_.begin(), pages_.end(), page) != pages_.end(); }
+    bool contains(std::uint64_t page) const {
+        return pages_[hint_[page % kHints]] == page || std::find(pages_.begin(), pages_.end(), page) != pages_.end();
+    }
     /// Global pages stay.
     void flush_local() {
         for (unsigned i = 0; i < pages_.size(); ++i)

@@ -2,6 +2,7 @@
 #include "cpu/x86/timed/overlap.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include "cpu/x86/decode/block.hh"
 #include "cpu/x86/timed/timed_core.hh"
@@ -140,19 +141,16 @@ inline std::int64_t Overlap::loaded_at(unsigned loads) {
     return f.unit == unit ? std::max(data, f.ready) : data;
 }
 
-void Overlap::walk_begins() {
-    before_walk_ = {core_.load_ready_, arrived_at_};
-    arrived_at_ = 0;
-}
+Overlap::OwnLoads Overlap::walk_begins() { return {core_.load_ready_, std::exchange(arrived_at_, 0)}; }
 
-void Overlap::walked() {
+void Overlap::walked(OwnLoads own) {
     const std::int64_t wanted = address_at_ + late_;
     const std::int64_t takes =
         arrived_at_ ? std::clamp<std::int64_t>(arrived_at_ - wanted, 1, kLongWalk) : core_.port_.hit_cycles_;
     const std::int64_t begins = pipes_.take(Pipe::walker, wanted, static_cast<unsigned>(takes));
     late_ = std::max(arrived_at_, begins + (arrived_at_ ? 0 : takes)) - address_at_;
-    core_.load_ready_ = before_walk_.load_ready;
-    arrived_at_ = before_walk_.arrived_at;
+    core_.load_ready_ = own.load_ready;
+    arrived_at_ = own.arrived_at;
 }
 
 void Overlap::look_up_begins() {

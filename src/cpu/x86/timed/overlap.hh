@@ -43,9 +43,13 @@ class Overlap {
     void load_missed(Addr dram, void *to, unsigned size);
     /// A miss in the first-level TLB delays the running instruction's loads.
     void tlb_missed(std::int64_t cycles) { late_ += cycles; }
-    /// Around the page walker's load of an entry. There is one walker.
-    void walk_begins();
-    void walked();
+    /// Around the page walker's load of an entry: what the first returns, of the instruction's own loads, goes to the second. There is
+    /// one walker.
+    struct OwnLoads {
+        std::int64_t load_ready, arrived_at;
+    };
+    OwnLoads walk_begins();
+    void walked(OwnLoads);
     /// Around the look-up of a block, and the delivery of an interrupt or a fault: what they take delays the next operation.
     void look_up_begins();
     void look_up_ended();
@@ -170,9 +174,6 @@ class Overlap {
     std::int64_t address_at_ = 0, done_at_ = 0; ///< of the running operation
     std::int64_t late_ = 0;                     ///< cycles by which translation delays its accesses
     std::int64_t arrived_at_ = 0; ///< when the line that its load has missed was there; 0: it has missed none
-    struct {
-        std::int64_t load_ready, arrived_at;
-    } before_walk_{};
     static constexpr std::int64_t kLongWalk = 512; ///< cycles; for the rest of a longer miss, the walker counts as free
     static constexpr Addr kNone = ~Addr{0};
     Addr second_ = kNone, second_va_ = 0;

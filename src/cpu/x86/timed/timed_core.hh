@@ -125,11 +125,12 @@ class TimedCore final : public FiberCore {
     void store_line(Addr dram, const void *from, unsigned size);
     void walk_load(PhysAddr a, void *to, unsigned size) {
         walking_ = true;
-        if (overlap_)
-            overlap_->walk_begins();
-        load(a, to, size);
-        if (overlap_)
-            overlap_->walked();
+        if (overlap_) {
+            const Overlap::OwnLoads own = overlap_->walk_begins();
+            load(a, to, size);
+            overlap_->walked(own);
+        } else
+            load(a, to, size);
         walking_ = false;
     }
     /// The page walker's update of an entry.

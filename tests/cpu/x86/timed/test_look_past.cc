@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The model that overlaps misses: which instructions it looks past, software prefetches, loads of two lines, and what
-// translation and masked interrupts cost.
+// translation, interrupts and faults cost.
 #include <gtest/gtest.h>
 
 #include <string>
