@@ -275,6 +275,20 @@ TEST(Tcp, TheByteThatAClosedWindowRefusedIsSentAgainAsSoonAsItOpens) {
     EXPECT_EQ(p.tcp.next() - p.now, Tcp::Parameters{}.time_out) << "not the longer one of the probes";
 }
 
+TEST(Tcp, TheWindowOfAnOvertakenSegmentIsNotTaken) {
+    ClosedWindow p;
+    const std::uint8_t byte = 0;
+    const auto receive = [&](std::uint32_t sequence, std::uint16_t window) {
+        p.tcp.receive(Segment{{kB, kPort}, {kA, 1000}, sequence, p.start + 1000, Segment::kAck, window, 0, {&byte, 1}},
+                      p.now);
+    };
+    receive(2, 0);
+    receive(1, 2000); // sent before the window closed
+    EXPECT_TRUE(p.sent.empty());
+    receive(3, 2000);
+    EXPECT_FALSE(p.sent.empty());
+}
+
 TEST(Tcp, AnAbortResetsTheOtherEnd) {
     Pair p({});
     struct Aborts final : TcpUser {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "net/frame.hh"
+#include "net/tcp/segment.hh"
 
 namespace moscope::net {
 
@@ -38,10 +38,11 @@ struct TcpConnection {
     // (after a time-out, `next` goes back).
     std::vector<std::uint8_t> unacknowledged;
     std::uint32_t oldest = 0, next = 0, highest = 0;
-    std::uint32_t window = 0;                 ///< that the other side has room for
-    std::uint16_t largest = 536;              ///< bytes of a segment
-    bool finish = false;                      ///< a FIN follows the last byte
-    std::uint8_t repeats = 0, duplicates = 0; ///< time-outs, and equal acknowledgements, in a row
+    std::uint32_t window = 0;                                      ///< that the other side has room for
+    std::uint32_t window_sequence = 0, window_acknowledgement = 0; ///< of the segment that said so
+    std::uint16_t largest = 536;                                   ///< bytes of a segment
+    bool finish = false;                                           ///< a FIN follows the last byte
+    std::uint8_t repeats = 0, duplicates = 0;                      ///< time-outs, and equal acknowledgements, in a row
     Tick deadline = kNever;
 
     // What is received.
@@ -50,6 +51,19 @@ struct TcpConnection {
     std::map<std::uint64_t, std::vector<std::uint8_t>> early; ///< by place
     std::uint64_t end = ~0ull;                                ///< place of the other side's FIN
     bool acknowledge = false;                                 ///< owed
+
+    /// The room that a segment tells of, unless one that was sent later has arrived before it (section 3.10.7.4: SND.WL1, SND.WL2).
+    void take_window(const Segment &s) {
+        const auto since = static_cast<std::int32_t>(s.sequence - window_sequence);
+        if (since < 0 || (since == 0 && static_cast<std::int32_t>(s.acknowledgement - window_acknowledgement) < 0))
+            return;
+        start_window(s);
+    }
+    void start_window(const Segment &s) {
+        window = s.window;
+        window_sequence = s.sequence;
+        window_acknowledgement = s.acknowledgement;
+    }
 
     bool synchronized() const { return state >= kEstablished && state < kTimeWait; }
     bool may_send() const {
@@ -60,7 +74,7 @@ struct TcpConnection {
 
     void archive(Archive &a) {
         a(state, user, local, remote, unacknowledged, oldest, next, highest, window, largest, finish, repeats,
-          duplicates, deadline, expected, position, early, end, acknowledge);
+          duplicates, deadline, expected, position, early, end, acknowledge, window_sequence, window_acknowledgement);
     }
 };
 

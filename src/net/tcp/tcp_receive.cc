@@ -44,7 +44,7 @@ void Tcp::accept(const Segment &s, Tick now) {
     ++counts_.accepted;
     c->state = C::kSynReceived;
     c->expected = s.sequence + 1;
-    c->window = s.window;
+    c->start_window(s);
     c->largest = std::min(p_.largest, std::max<std::uint16_t>(s.largest, 536));
     output(id, *c, now);
 }
@@ -77,7 +77,7 @@ void Tcp::answer_to_syn(ConnectionId id, C &c, const Segment &s, Tick now) {
         return; // no simultaneous opening
     c.expected = s.sequence + 1;
     c.oldest = c.next = c.highest = s.acknowledgement;
-    c.window = s.window;
+    c.start_window(s);
     c.largest = std::min(p_.largest, std::max<std::uint16_t>(s.largest, 536));
     c.repeats = 0;
     c.state = c.finish ? C::kFinWait1 : C::kEstablished;
@@ -161,9 +161,10 @@ bool Tcp::acknowledged(ConnectionId id, C &c, const Segment &s, Tick now) {
         repeat_first(c, now);
     }
     if (!before(ack, c.oldest)) {
-        if (c.window == 0 && ack == c.oldest && c.repeats) // it answers a probe of its closed window
-            answers_probe(id, c, s.window > 0, now);
-        c.window = s.window;
+        const bool closed = c.window == 0;
+        c.take_window(s);
+        if (closed && ack == c.oldest && c.repeats) // it answers a probe of its closed window
+            answers_probe(id, c, c.window > 0, now);
     }
     return c.state != C::kGone;
 }
