@@ -217,6 +217,45 @@ def test_kernel_stacks_page_tables_and_the_page_array_are_named(booted: Booted) 
     assert named.name == "struct page._refcount" and "tmpfs:/spool/deep/mail" in named.object
 
 
+def test_members_of_a_pages_description_are_those_of_its_use(booted: Booted) -> None:
+    g, pages, task = booted.guest, Pages(booted.guest), booted.task("names")
+
+    def named(physical: int, structure: str, member: str) -> tuple[str, str]:
+        found = booted.namer.at(0x1000, pages.page(physical) + g.offset(structure, member))
+        return found.name, found.kind
+
+    table = next(p for p in range(16 << 20, 1 << 30, PAGE) if pages.is_table(pages.now(p)))
+    assert named(table, "page", "ptl") == ("struct page.ptl", "struct page")
+    slab = pages.now(g.physical(task)).first * PAGE
+    assert named(slab, "slab", "freelist") == ("struct slab.freelist", "struct page")
+    assert named(slab, "page", "_refcount") == ("struct page._refcount", "struct page")
+    assert named(slab + PAGE, "page", "compound_head")[0] == "struct page.lru/compound_head", "its second page has only the link"
+    assert named(booted.pages()["file"][1], "page", "private") == ("struct page.private", "struct page")
+
+
+def test_an_idle_tasks_stack_has_an_owner(booted: Booted) -> None:
+    g = booted.guest
+    queues = g.image.per_cpu.address("runqueues")
+    assert queues is not None
+    second = g.numbers(g.needed("__per_cpu_offset"), 2)[1]  # the first core's stack is in the kernel's image
+    stack = g.get(g.get((queues + second) % (1 << 64), "rq", "idle"), "task_struct", "stack")
+    named = booted.namer.at(0x1000, stack + 0x3F00)
+    assert (named.kind, named.object) == ("kernel stack", "swapper/1 0")
+
+
+def test_what_the_start_up_gave_back_of_per_cpu_units_is_named_by_its_pages(booted: Booted) -> None:
+    g = booted.guest
+    chunk = g.number(g.needed("pcpu_first_chunk"))
+    used = g.get(chunk, "pcpu_chunk", "base_addr") + PAGE * g.get(chunk, "pcpu_chunk", "nr_pages") \
+        - g.get(chunk, "pcpu_chunk", "end_offset") - g.number(g.needed("pcpu_base_addr"))
+    unit = g.number(g.needed("pcpu_unit_size"), 4)
+    assert used < unit
+    for offset in g.numbers(g.needed("__per_cpu_offset"), 2):
+        assert at(booted, (offset + used - 8) % (1 << 64))[1] == "per-CPU variable"
+        kinds = {at(booted, (offset + place) % (1 << 64))[1] for place in range(-(-used // PAGE) * PAGE, unit, PAGE)}
+        assert "per-CPU variable" not in kinds and kinds - {"unknown"}, kinds
+
+
 def test_a_page_that_was_freed_since_is_named_as_what_it_was_at_the_miss(booted: Booted) -> None:
     g, pages = booted.guest, Pages(booted.guest)
     free = next(p for p in range(16 << 20, 1 << 30, PAGE) if pages.is_free(pages.now(p)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from moscope.naming import demangle, image
+from moscope.naming import demangle, image, page_struct
 from moscope.naming.btf import Unreadable
 from moscope.naming.debug import Result
 from moscope.naming.demangle import CLONE
@@ -334,10 +334,12 @@ class Namer:
         guest, pages = self._guest, self._pages
         described = pages.described(address) if pages else None
         if pages and described is not None:
-            named = self._typed("struct page", "struct page", lambda: self._page_user(described), guest.types.named("page"),
-                                (address - pages.base) % pages.size)
-            if named.field.startswith("lru"):  # one place for both; every user of a page looks at the latter
-                named.field, named.name = "lru/compound_head", "struct page.lru/compound_head"
+            offset = (address - pages.base) % pages.size
+            found = page_struct.member(guest.types, pages, described, offset)
+            named = self._typed(f"struct {found.structure}", "struct page", lambda: self._page_user(described),
+                                guest.types.named(found.structure), offset)
+            if found.path:
+                named.field, named.name = found.path, f"struct {found.structure}.{found.path}"
             return named
         if self._per_cpu:
             at = self._per_cpu.at(address)

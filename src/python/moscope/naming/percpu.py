@@ -8,7 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from moscope.naming.btf import Unreadable
-from moscope.naming.guest import Guest
+from moscope.naming.guest import PAGE, Guest
 
 MOST_CORES = 8192
 MOST_SLOTS = 64
@@ -41,6 +41,7 @@ class PerCpu:
         self.unit = guest.number(guest.needed("pcpu_unit_size"), 4)
         self.static = guest.image.per_cpu.address("__per_cpu_end") or 0
         self._starts = sorted((o, cpu) for cpu, o in enumerate(self.offsets))
+        self._first_size = self._used_of_first()
         self._owners: dict[int, Owner] | None = None
         self._chunks = self._find_chunks()
 
@@ -48,25 +49,37 @@ class PerCpu:
         """(unit's first address, cpu) of all chunks but the first, in order."""
         guest = self._guest
         try:
-            first = guest.number(guest.needed("pcpu_base_addr"))
+            first = guest.number(guest.needed("pcpu_first_chunk"))
             units = guest.numbers(guest.number(guest.needed("pcpu_unit_offsets")), len(self.offsets))
             slots = guest.number(guest.needed("pcpu_nr_slots"), 4)
             lists = guest.number(guest.needed("pcpu_chunk_lists"))
             out = []
             for slot in range(min(slots, MOST_SLOTS)):
                 for chunk in guest.list(lists + 16 * slot, "pcpu_chunk", "list"):
-                    base = guest.get(chunk, "pcpu_chunk", "base_addr")
-                    if base != first:
+                    if chunk != first:
+                        base = guest.get(chunk, "pcpu_chunk", "base_addr")
                         out += [(base + unit, cpu) for cpu, unit in enumerate(units)]
             return sorted(out)
         except Unreadable:
             return []
 
+    def _used_of_first(self) -> int:
+        """Bytes of a unit of the first chunk. The start-up gives the rest of the unit back, and other things come to lie there
+        (pcpu_embed_first_chunk)."""
+        guest = self._guest
+        try:
+            chunk = guest.number(guest.needed("pcpu_first_chunk"))
+            end = guest.get(chunk, "pcpu_chunk", "base_addr") + PAGE * guest.get(chunk, "pcpu_chunk", "nr_pages")
+            used = end - guest.get(chunk, "pcpu_chunk", "end_offset") - guest.number(guest.needed("pcpu_base_addr"))
+        except Unreadable:
+            return self.unit
+        return used if self.static <= used <= self.unit else self.unit
+
     def at(self, address: int) -> PerCpuPlace | None:
         """The core and the place within its per-CPU area of an address."""
-        for starts in (self._starts, self._chunks):
+        for starts, size in ((self._starts, self._first_size), (self._chunks, self.unit)):
             i = bisect_right(starts, (address, MOST_CORES)) - 1
-            if i >= 0 and address - starts[i][0] < self.unit:
+            if i >= 0 and address - starts[i][0] < size:
                 cpu = starts[i][1]
                 return PerCpuPlace(cpu, (address - self.offsets[cpu]) % (1 << 64))
         return None

@@ -5,6 +5,7 @@ of areas of 6.1 and later, the linked list of before).
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -88,7 +89,20 @@ class Tasks:
                     self._thread(thread)
                     self.threads.append(thread)
         except Unreadable:
+            pass
+        with suppress(Unreadable):
+            self._idle()
+
+    def _idle(self) -> None:
+        """The idle task of each core: the list of tasks has only the first one's."""
+        guest = self._guest
+        queues = guest.image.per_cpu.address("runqueues")
+        cores = guest.number(guest.needed("nr_cpu_ids"), 4)
+        if queues is None:
             return
+        for offset in guest.numbers(guest.needed("__per_cpu_offset"), cores):
+            if task := guest.get((queues + offset) % (1 << 64), "rq", "idle"):
+                self._thread(task)
 
     def _thread(self, task: int) -> None:
         guest = self._guest
