@@ -168,18 +168,20 @@ def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_
 @pytest.mark.long
 def test_with_48_cores_a_ticket_locks_hand_off_grows_with_the_waiters_and_an_mcs_locks_with_distance_alone(
         measured: Callable[..., Measured]) -> None:
-    """500 to 4000 cycles are published for the ticket lock. One core of each chip is as far from the next as all 48 are."""
+    """500 to 4000 cycles are published for the ticket lock. Of 48 waiters, some follow one of their own chip, as six of one chip do, and
+    the others one of another chip, as eight of eight chips do."""
 
     def hand_off(name: str, operations: int, **few: Any) -> float:
         _, got = measured(name, operations, cores=48, **few)
         assert got.right
         return got.values["handoff_cycles"]
 
+    near = hand_off("ticketlock-mcs", 200, threads=6, mask="3f")
     spread = {"threads": 8, "mask": "41041041041"}
     ticket = hand_off("ticketlock", 60, **spread), hand_off("ticketlock", 60)
     mcs = hand_off("ticketlock-mcs", 200, **spread), hand_off("ticketlock-mcs", 100)
     assert 500 < ticket[1] < 4000 and ticket[1] > 1.25 * ticket[0]
-    assert mcs[1] == pytest.approx(mcs[0], rel=0.15) and mcs[1] < ticket[1]
+    assert 0.85 * near < mcs[1] < 1.15 * mcs[0] and 1.5 * near < mcs[0] and mcs[1] < ticket[1]
 
 
 @pytest.mark.parametrize("name, operations, cycles", [("chase-l1", 40, 3), ("chase-l2", 100, 14), ("chase-l3", 100, 28), ("chase", 30, 122),
