@@ -23,7 +23,7 @@ def moved(point: Path) -> float:
 def test_reduce_alone_moves_85_percent_of_what_the_machine_streams(moscope: Callable[..., Any], tmp_path: Path) -> None:
     streams = json.loads(moscope("latency", "--bandwidth", "--json", timeout=600).stdout)["rows"]
     (machine,) = (row["measured"] for row in streams if row["name"] == "machine")
-    got = moscope("run", "--workload", "metis-reduce-2m", "--kernel", "pk", "--cores", "48", "--warmup", "1500us", "--window", "3ms",
+    got = moscope("run", "--workload", "metis-reduce-2m", "--kernel", "pk", "--cores", "48", "--window", "3ms",
                   "--windows", "2", "--json", "--out", "out", timeout=3600)
     assert got.returncode == 0, got.stderr
     (point,) = (tmp_path / "out" / "points").iterdir()
