@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from analysis import style
+from analysis.run_directory import RunDirectoryError
 from analysis.sweep.expression import Expression
 from analysis.sweep.table import ERRORS, Sweep, quantities, shown
 
@@ -18,13 +19,14 @@ TITLE_COLUMNS = 34
 PLAIN = 1e5  # values below are written without a prefix such as k or M
 
 
-def mean_and_error(rows: list[dict[str, Any]], figure: str) -> tuple[float, float | None]:
-    """The mean, and its standard error: from the spread of several points, else that which the point has of its own."""
+def mean_and_error(rows: list[dict[str, Any]], figure: str, of: int = 1) -> tuple[float, float | None]:
+    """The mean, and its standard error: from the spread of several points, else that which the point has of its own. `of`: points that
+    there would be if none had failed; the only one left of several has no error that says how these differ."""
     values = [float(r[figure]) for r in rows]
     mean = sum(values) / len(values)
     if len(values) > 1:
         return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-    error = rows[0].get(ERRORS.get(figure, ""))
+    error = rows[0].get(ERRORS.get(figure, "")) if of == 1 else None
     return mean, None if error is None else float(error)
 
 
@@ -46,6 +48,11 @@ def default_expressions(sweep: Sweep, figure: str) -> list[Expression]:
     return found
 
 
+def lacking(sweep: Sweep, wanted: Expression) -> int:
+    """Points that have failed, and so are in no mean."""
+    return sum(r["status"] != "done" for r in sweep.rows) if averaged(sweep, wanted) else 0
+
+
 def averaged(sweep: Sweep, wanted: Expression) -> list[str]:
     """Axes that a figure has no place for."""
     return [name for name in sweep.varied if name not in (wanted.x, *wanted.by)]
@@ -57,7 +64,10 @@ def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
         return None
     values = {name: _values(sweep, rows, name) for name in (wanted.x, *wanted.by)}
     panels = [dict(zip(wanted.by[1:], combination, strict=True)) for combination in product(*(values[n] for n in wanted.by[1:]))]
-    panels = [p for p in panels if _select(rows, p)][:MOST_PANELS]
+    panels = [p for p in panels if _select(rows, p)]
+    if len(panels) > MOST_PANELS:
+        raise RunDirectoryError(f"--plot: {wanted}: has {len(panels)} panels: expected at most {MOST_PANELS}, so fewer axes after the "
+                                "first one behind the bar")
     columns = min(len(panels), 3 if wide else 1)
     lines = -(-len(panels) // columns)
     with style.house():
@@ -65,7 +75,7 @@ def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
         axes = fig.subplots(lines, columns, squeeze=False).reshape(-1)
         handles: dict[str, Any] = {}
         for ax, panel in zip(axes, panels, strict=False):
-            _panel(ax, _select(rows, panel), wanted, values, handles)
+            _panel(ax, _select(rows, panel), _select(sweep.rows, panel), wanted, values, handles)
             ax.set_title(_title(panel), fontsize=9)
         for ax in axes[len(panels):]:
             ax.set_axis_off()
@@ -96,7 +106,8 @@ def _select(rows: list[dict[str, Any]], panel: dict[str, Any]) -> list[dict[str,
     return [r for r in rows if all(shown(r[n]) == shown(v) for n, v in panel.items())]
 
 
-def _panel(ax: Axes, rows: list[dict[str, Any]], wanted: Expression, values: dict[str, list[Any]], handles: dict[str, Any]) -> None:
+def _panel(ax: Axes, rows: list[dict[str, Any]], every: list[dict[str, Any]], wanted: Expression, values: dict[str, list[Any]],
+           handles: dict[str, Any]) -> None:
     xs = values[wanted.x]
     numbers = quantities(xs)
     series = values[wanted.by[0]] if wanted.by else [None]
@@ -107,16 +118,18 @@ def _panel(ax: Axes, rows: list[dict[str, Any]], wanted: Expression, values: dic
         there = [(j, x) for j, x in enumerate(xs) if _select(mine, {wanted.x: x})]
         if not there:
             continue
-        found = [mean_and_error(_select(mine, {wanted.x: x}), wanted.figure) for _, x in there]
+        all_mine = _select(every, {wanted.by[0]: one}) if wanted.by else every
+        found = [mean_and_error(_select(mine, {wanted.x: x}), wanted.figure, len(_select(all_mine, {wanted.x: x}))) for _, x in there]
         role, marker = style.SERIES[i % len(style.SERIES)]
         apart = 0.0 if numbers else (i - (len(series) - 1) / 2) * 0.12
         at = [numbers[0][j] if numbers else j + apart for j, _ in there]
-        errors = [e or 0.0 for _, e in found]
+        errors = [math.nan if e is None else e for _, e in found]
         label = f"{wanted.by[0]} {shown(one)}" if wanted.by else wanted.figure
-        handles[label] = ax.errorbar(at, [m for m, _ in found], yerr=errors if any(errors) else None, color=style.color(role),
+        handles[label] = ax.errorbar(at, [m for m, _ in found], yerr=errors if any(e > 0 for e in errors) else None,
+                                     color=style.color(role),
                                      marker=marker, linestyle="-" if numbers else "none", capsize=4, elinewidth=1.4,
                                      fillstyle="full" if i < len(style.SERIES) else "none")
-        top = max([top, *(m + e for (m, _), e in zip(found, errors, strict=True))])
+        top = max([top, *(m + (e or 0.0) for m, e in found)])
     ax.set_ylim(0, top * 1.08 or 1)
     _label(ax, wanted, xs, numbers, top)
 

@@ -34,6 +34,8 @@ def _curve(sweep: Sweep, wanted: Expression) -> str:
     means = curves.averaged(sweep, wanted)
     over = f"; points are means over {', '.join(means)}." if means else " of the windows, where known."
     caption = f"Error bars are standard errors{over}"
+    if failed := curves.lacking(sweep, wanted):
+        caption += f" {failed} of {len(sweep.rows)} points failed and are in no mean: means of fewer points may differ for that reason."
     return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False))
 
 

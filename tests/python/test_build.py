@@ -20,7 +20,7 @@ QUIET = bootstrap.Voice(quiet=True)
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A small checkout with the files that the launcher looks at."""
-    for name in ("SConstruct", "requirements.txt", "src/sim/clock.cc", "src/mem/slicc/parse.py",
+    for name in ("SConstruct", "requirements.txt", "src/sim/clock.cc", "src/mem/slicc/parse.py", "src/mem/ruby/protocol/P.roles.toml",
                  "src/python/moscope/cli.py", "src/python/moscope/toolchain.py", "src/python/bindings/engine.cc",
                  "docs/guide.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name, builds", [
     ("SConstruct", True), ("src/sim/clock.cc", True), ("src/mem/slicc/parse.py", True),
-    ("src/python/bindings/engine.cc", True), ("src/python/moscope/toolchain.py", True),
+    ("src/mem/ruby/protocol/P.roles.toml", True), ("src/python/bindings/engine.cc", True), ("src/python/moscope/toolchain.py", True),
     ("src/python/moscope/cli.py", False), ("docs/guide.md", False),
 ])
 def test_a_change_asks_for_a_build_exactly_where_the_build_reads(checkout: Path, name: str, builds: bool) -> None:
@@ -66,6 +66,37 @@ def test_a_build_that_fails_is_tried_again_and_one_that_ends_well_is_not(
     bootstrap.ensure_built(Path("venv"), QUIET)
     bootstrap.ensure_built(Path("venv"), QUIET)
     assert runs == [False, True]
+
+
+def test_a_build_that_stops_half_way_leaves_no_stamp_that_the_old_sources_would_match(
+        checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = [True, False, True, True]
+
+    def scons(*_: object) -> None:
+        paths.build_dir().mkdir(parents=True, exist_ok=True)
+        if not outcome.pop(0):
+            raise BuildFailed("x")
+
+    monkeypatch.setattr(bootstrap, "scons", scons)
+    monkeypatch.setattr(bootstrap, "install_packages", lambda voice: None)
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    source = checkout / "src/sim/clock.cc"
+    before, old = source.stat(), source.read_text()
+    source.write_text("edited, and longer")
+    with pytest.raises(BuildFailed):
+        bootstrap.ensure_built(Path("venv"), QUIET)
+    source.write_text(old)
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    assert outcome == [True], "built again"
+    bootstrap.build(Path("venv"), ["unit_tests"], QUIET)  # of the sources that are built: the stamp holds on
+    bootstrap.ensure_built(Path("venv"), QUIET)
+
+
+def test_what_the_declarations_beside_a_protocol_include_are_its_inputs(tmp_path: Path) -> None:
+    for name, text in (("P.slicc", ""), ("P.prelude.sm", 'include "more.sm";'), ("more.sm", "")):
+        (tmp_path / name).write_text(text)
+    assert {p.name for p in buildproto.protocol_inputs(tmp_path / "P.slicc")} == {"P.slicc", "P.prelude.sm", "more.sm"}
 
 
 # --- checking libraries: built when something asks for them ------------------------------------------------------

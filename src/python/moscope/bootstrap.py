@@ -28,7 +28,7 @@ from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, un
 # Folders and files whose change asks for a build (tests are built by `moscope test`).
 BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
                 "src/python/moscope/buildproto.py")
-BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".txt", ""}
+BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".toml", ".txt", ""}
 COMPLETE = "_MOSCOPE_COMPLETE"  # in the environment: a shell completes a command line (moscope/completion.py)
 
 
@@ -111,7 +111,12 @@ def tail(log: Path, lines: int = 40) -> str:
 def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = None) -> None:
     """Installs what `lacking` names (by default what the build lacks), as root or with sudo, or says what an administrator has to run."""
     lacking = lacking or toolchain.missing_packages
-    missing = sorted(set(lacking()))
+    if lacking():
+        with locked(paths.cache_dir() / "apt.lock", voice, "installing distribution packages"):
+            _install(sorted(set(lacking())), lacking, voice)
+
+
+def _install(missing: list[str], lacking: Callable[[], list[str]], voice: Voice) -> None:
     if not missing:
         return
     own_python = os.path.realpath(sys.executable).startswith("/usr/bin/")
@@ -132,7 +137,9 @@ def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = Non
         raise UserError(f"this system: lacks {names}: expected an administrator to run, as root,\n\n  {install}\n")
     voice.say(f"installing distribution packages: {names}")
     log = paths.cache_dir() / "apt.log"
-    shell = f"export DEBIAN_FRONTEND=noninteractive; {install.replace('apt-get', 'apt-get -o DPkg::Lock::Timeout=600')}"
+    # The lists have a lock that apt does not wait for: the distribution's own update may hold it.
+    shell = ("export DEBIAN_FRONTEND=noninteractive; for n in 1 2 3; do apt-get update && break; sleep 10; done; "
+             f"apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends {names}")
     if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or lacking():
         raise UserError(f"{log}: the packages {names} could not be installed:\n{tail(log, 15)}")
 
@@ -237,18 +244,27 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
 
 
 def ensure_built(venv: Path, voice: Voice) -> None:
-    stamp = paths.build_dir() / "built"
-    digest = build_digest(venv)
     try:
-        if stamp.read_text() == digest:
+        if (paths.build_dir() / "built").read_text() == build_digest(venv):
             return
     except FileNotFoundError:
         voice.say(f"building in {paths.build_dir()} (the first time takes minutes)")
     else:
         voice.say("sources changed, building")
+    build(venv, [], voice)
+
+
+def build(venv: Path, targets: list[str], voice: Voice) -> None:
+    """Builds targets of SCons, or what a start needs. A build that stops half-way leaves no stamp: sources that are then put back with
+    their old times would look built."""
+    stamp = paths.build_dir() / "built"
+    digest = build_digest(venv)  # taken before the build, so that an edit made meanwhile builds again
+    if not stamp.exists() or stamp.read_text() != digest:
+        stamp.unlink(missing_ok=True)
     install_packages(voice)
-    scons(venv, [], voice)
-    write_whole(stamp, digest)  # taken before the build, so that an edit made meanwhile builds again
+    scons(venv, targets, voice)
+    if not targets:
+        write_whole(stamp, digest)
 
 
 def ensure_checks(libraries: list[Path], voice: Voice) -> None:
@@ -354,8 +370,7 @@ def main(argv: list[str]) -> NoReturn:
             complete(argv)
         venv = prepare(voice)
         if argv[:1] == ["build"]:
-            install_packages(voice)
-            scons(venv, argv[1:], voice)
+            build(venv, argv[1:], voice)
             sys.exit(0)
         ensure_built(venv, voice)
         front_end(venv, argv)

@@ -27,7 +27,8 @@ PROTOCOLS = "src/mem/ruby/protocol"
 SLICC = "src/mem/slicc"
 TIMING, CHECKING = ".so", ".check.so"  # what follows the protocol's name
 # Beside a protocol's .slicc file: its machines' roles (src/mem/slicc/roles.py), more declarations, and C++ of its own.
-BESIDE = (".roles.toml", ".prelude.sm", ".hh")
+PRELUDE = ".prelude.sm"
+BESIDE = (".roles.toml", PRELUDE, ".hh")
 INCLUDE = re.compile(r"""\binclude\s+(?:"([^"\n]+)"|'([^'\n]+)')""")
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
@@ -69,7 +70,9 @@ def compiler_inputs(root: Path) -> list[Path]:
 def protocol_inputs(slicc: Path) -> list[Path]:
     """A protocol's own files: the .slicc, what it includes, directly or not, and its roles. An include is searched as the compiler does
     it, in the folder of the including file and then in the protocol's; both places count, as a file may yet appear in the first."""
-    found, open_ends = {slicc}, [slicc]
+    more = slicc.with_suffix(PRELUDE)
+    found = {slicc, *([more] if more.is_file() else [])}
+    open_ends = list(found)
     while open_ends:
         includer = open_ends.pop()
         text = includer.read_text(encoding="utf-8", errors="replace")

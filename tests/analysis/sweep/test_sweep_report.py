@@ -2,6 +2,7 @@
 """The report of a sweep, from a folder made up of 48 points on four axes."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,13 @@ def test_the_error_of_one_point_is_its_own_and_of_several_that_of_their_spread()
     one = {"throughput_per_s": 10.0, "stderr_per_s": 2.0}
     assert curves.mean_and_error([one], "throughput_per_s") == (10.0, 2.0)
     assert curves.mean_and_error([one, {**one, "throughput_per_s": 14.0}], "throughput_per_s") == (12.0, 2.0)
+    assert curves.mean_and_error([one], "throughput_per_s", 2) == (10.0, None), "the other one failed"
+
+
+def test_more_panels_than_a_figure_has_place_for_are_refused(sweep: Sweep) -> None:
+    rows = [{**row, "seed": n, "k": k} for n, row in enumerate(sweep.done[:30]) for k in (1, 2)]
+    with pytest.raises(RunDirectoryError, match="has 30 panels: expected at most 24"):
+        curves.draw(replace(sweep, rows=rows), expression.Expression("throughput_per_s", "cores", ("k", "seed")), True)
 
 
 @pytest.mark.parametrize("values, found", [

@@ -65,3 +65,7 @@ def test_a_list_of_kernels_keeps_the_numbers_of_a_mix_together() -> None:
         options.kernels("pk,,stock")
     with pytest.raises(UserError, match="fix 99"):
         options.kernels("stock+7,99")
+
+
+def test_a_path_is_a_file_whatever_it_begins_with() -> None:
+    assert not kernel_names.is_ours("upstream-6.1/arch/x86/boot/bzImage") and not kernel_names.is_ours("pk-9/vmlinuz")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from moscope.cli import Shared
+from moscope.errors import UserError
 from moscope.stepping import examples, options
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -45,3 +46,21 @@ def test_a_script_file_has_its_own_seed_unless_the_option_gives_one(tmp_path: Pa
     assert options.chosen(Shared(), str(file), None, None)[0].seed == 5
     assert options.chosen(Shared(seed=1, given=frozenset({"seed"})), str(file), None, None)[0].seed == 1
     assert options.chosen(Shared(), "c0 ld A@n0", None, None)[0].seed == 1
+
+
+def test_the_options_protocol_replaces_the_files(tmp_path: Path) -> None:
+    file = tmp_path / "found.toml"
+    file.write_text('title = "a counterexample"\nscript = "c0 ld A@n0"\nprotocol = "MSI"\n', encoding="utf-8")
+    for sets, protocol in (([], None), (["protocol=MOESI_HTAssist"], None), ([], "MOESI_HTAssist")):
+        spec, _ = options.chosen(Shared(sets=sets), str(file), None, protocol)
+        assert spec.all_sets[-1] == ("protocol=MOESI_HTAssist" if sets or protocol else "protocol=MSI")
+    with pytest.raises(UserError, match="expected one of the two"):
+        options.chosen(Shared(sets=["protocol=MSI"]), str(file), None, "MSI")
+
+
+@pytest.mark.parametrize("shared", [Shared(sets=["dram.channels=1"]), Shared(machine="small", given=frozenset({"machine"})),
+                                    Shared(seed=2, given=frozenset({"seed"}))])
+def test_an_episode_of_a_run_has_the_runs_machine_and_seed(shared: Shared) -> None:
+    with pytest.raises(UserError, match="--run and --"):
+        options.check_run(shared, None, None, None)
+    options.check_run(Shared(), None, None, None)

@@ -13,7 +13,7 @@ from moscope.errors import UserError
 from moscope.guest import kernel, kernel_build, packages, rootimage
 from moscope.protocol import check
 from moscope.runs.options import Options
-from moscope.sweeps import axes, jobs, main, of_run
+from moscope.sweeps import axes, jobs, main, of_run, overrides
 from moscope.sweeps.jobs import run
 from moscope.sweeps.points import command
 from moscope.sweeps.spec import Spec
@@ -155,3 +155,20 @@ def test_a_dry_run_says_what_a_point_lacks_though_the_rest_is_there(tmp_path: Pa
     described = Spec("run", {"workload": "apache", "kernel": "pk", "windows": 1}, {"cores": [1]})
     main.run(described, tmp_path / "out", dry_run=True, say=said.append)
     assert said[-1].endswith("; built first: a root image with apache2 (some minutes)")
+
+
+def test_a_sweep_of_runs_has_the_kernels_that_each_workload_has_by_itself() -> None:
+    spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz"]), Options(workload="exim,counter", cores="4"))
+    assert spec is not None
+    assert {(p["workload"], p["kernel"]) for p in axes.points(spec)} == {("exim", "stock"), ("exim", "pk"), ("counter", "distro")}
+
+
+def test_an_option_gives_numbers_and_switches_as_a_sweep_file_does() -> None:
+    found = overrides.apply(Spec("run", {"workload": "counter"}, {}), Shared(sets=["seed=1,2", "windows=5", "dram.channels=1"]))
+    assert found.axes == {"seed": [1, 2]} and found.fixed == {"workload": "counter", "windows": 5, "dram.channels": "1"}
+    assert overrides.apply(Spec("latency", {}, {}), Shared(sets=["bandwidth=true"])).fixed == {"bandwidth": True}
+
+
+def test_commas_of_a_value_are_those_of_the_sweeps_own_machine() -> None:
+    edges = "0-1,1-2,2-3,3-0"
+    assert overrides.apply(Spec("latency", {"machine": "small"}, {}), Shared(sets=[f"topology={edges}"])).fixed["topology"] == edges

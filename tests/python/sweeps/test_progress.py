@@ -122,9 +122,9 @@ def test_recorded_times_of_another_host_cover_the_workloads_of_mosbench() -> Non
 
     document = json.loads(speeds.RECORDED.read_text())
     assert document["host"]
-    for workload in {c.workload for a in APPLICATIONS for c in (a.curves[0], a.curves[-1])}:
+    for workload in {c.workload for a in APPLICATIONS for c in a.curves}:
         for cores in (1, 48):
-            assert speeds.like(f"run {workload} with {cores} cores", speeds.rates(document["kinds"])), (workload, cores)
+            assert f"run {workload} with {cores} cores" in document["kinds"]
 
 
 @pytest.mark.parametrize(("windows", "until_error", "cycle", "ms"), [(24, None, None, 24), (24, 0.1, None, 16), (24, 0.1, 10, 20),

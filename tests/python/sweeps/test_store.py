@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from moscope.errors import UserError
 from moscope.sweeps import axes, jobs, results, snakemake, workflow
 from moscope.sweeps import points as planning
 from moscope.sweeps.jobs.base import Planned
@@ -136,3 +137,28 @@ def test_an_exclusion_applies_to_switches_that_the_command_line_sets() -> None:
     spec = Spec("trace", {}, {"probe_filter.enabled": ["true", "false"], "seed": [1, 2]}, [],
                 [{"probe_filter.enabled": [False], "seed": [2]}])
     assert [(p["probe_filter.enabled"], p["seed"]) for p in axes.points(spec)] == [("true", 1), ("true", 2), ("false", 1)]
+
+
+def test_the_folder_of_a_run_is_no_sweeps(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in (".moscope-output", "run.json"):
+        (folder / name).touch()
+    with pytest.raises(UserError, match=r"has run\.json of another command"):
+        Store(folder).open()
+
+
+def test_what_a_job_of_an_earlier_start_holds_is_left_to_it(store: Store) -> None:
+    for name in ("held", "left"):
+        (store.root / "work" / f"{name}.host.1").mkdir()
+    with store.locked("held"):
+        (store.root / "locks" / "left").touch()
+        store.clean()
+    assert [p.name for p in (store.root / "work").iterdir()] == ["held.host.1"]
+    assert [p.name for p in (store.root / "locks").iterdir()] == ["held"]
+
+
+def test_no_lines_of_an_earlier_state_stay_beside_the_table(store: Store) -> None:
+    (store.root / results.LINES).touch()
+    results.write(Spec("run", {}, {"k": [1]}), [planned("missing", k=1)], store)
+    assert not (store.root / results.LINES).exists()

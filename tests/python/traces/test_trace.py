@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from moscope import jsonio
+from moscope.traces import diagram, text
+from moscope.traces import part as parts
+from moscope.traces.document import UNFINISHED
+from moscope.traces.draw import to_svg
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--machine", "small")
@@ -224,3 +228,25 @@ def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
     assert "supplied by node 0, the home, 2 link crossings" in moscope("trace", "c6 st A@n0; d0 ld A@n0").stdout
     accesses = json.loads(moscope("trace", "d0 st A@n1; d0 ld A@n1", "--json").stdout)["accesses"]
     assert [(a["supplier"], a["supplier_number"]) for a in accesses] == [("own", None)] * 2  # it does not say whose data it was
+
+
+@pytest.fixture
+def stopped(moscope: Moscope) -> dict[str, Any]:
+    """A trace of three steps that the second one's access ended, as one of a protocol with a mistake does."""
+    document = trace(moscope, "c0 st A@n0; c6 ld A@n0; c7 ld A@n0", *SMALL)
+    first, second, third = document["accesses"]
+    begun = {key: [one for one in document[key] if one["access"] != third["id"]] for key in ("messages", "transitions")}
+    return {**document, **begun, "protocol_error": "L1Cache: no transition",
+            "accesses": [first, {**second, **UNFINISHED, "done": None}, {**third, **UNFINISHED, "issued": None, "done": None}]}
+
+
+def test_a_diagram_shows_accesses_that_did_not_end(stopped: dict[str, Any]) -> None:
+    drawn = to_svg(diagram.draw(stopped))
+    assert "not done" in drawn and "as it had not begun" in drawn
+
+
+def test_what_is_wrong_is_said_though_its_step_is_not_shown(stopped: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    stopped |= {"violations": [{"access": 2, "text": "a wrong value", "found": 1, "expected": [1]}]}
+    text.print_trace(parts.of(stopped, range(1)), text.end_texts(stopped))
+    said = capsys.readouterr().out
+    assert "no transition" in said and "access 3 (c7 ld A@n0) found" in said

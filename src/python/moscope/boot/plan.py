@@ -163,8 +163,8 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         raise UserError(f"--script: {chosen.image} is no Linux kernel: expected one that is")
     elif options.packages:
         raise UserError(f"--with: {chosen.image} is no Linux kernel: expected one that is")
-    return Plan(config, out, marker(options.checkpoint_at), prompts=options.initrd is None and chosen.is_linux,
-                remarks=remarks)
+    info["prompts"] = options.initrd is None and chosen.is_linux
+    return Plan(config, out, marker(options.checkpoint_at), prompts=info["prompts"], remarks=remarks)
 
 
 def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
@@ -181,7 +181,8 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     typed = script_lines(options.script) if options.script else None
     at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
     config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # what a checkpoint of this run will say
-    return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt)
+    return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt,
+                prompts=config["info"].get("prompts", True))
 
 
 def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> None:

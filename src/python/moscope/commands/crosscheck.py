@@ -12,13 +12,15 @@ from moscope.errors import UserError
 from moscope.wording import number
 
 DEFAULT_OUT = Path("moscope-out/crosscheck")
+ACCESSES = 100_000
 
 
 @command(fills_out=True)
 def crosscheck(shared: Shared,
                gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                          help="The gem5 binary. Default: the environment variable GEM5.")] = None,
-               accesses: Annotated[int, typer.Option(metavar="N", help="Number of random accesses.")] = 100_000,
+               accesses: Annotated[int | None, typer.Option(metavar="N",
+                                                            help=f"Number of random accesses. Default: {ACCESSES}.")] = None,
                cores: Annotated[int | None, typer.Option(metavar="N",
                                                          help="Number of cores. Default: all cores of the machine.")] = None,
                caches: Annotated[str, typer.Option(metavar="tiny|machine",
@@ -35,7 +37,7 @@ def crosscheck(shared: Shared,
     from moscope.gem5.job import ScriptedAccess
     from moscope.traces import script as trace_script
 
-    if accesses < 1:
+    if accesses is not None and accesses < 1:
         raise UserError(f"--accesses: {accesses}: expected 1 or more")
     if caches not in ("tiny", "machine"):
         raise UserError(f"--caches: {caches!r}: expected tiny or machine")
@@ -44,14 +46,20 @@ def crosscheck(shared: Shared,
     machine = config.load_machine(shared.machine, shared.sets)
     if cores is not None:
         machine = config.with_cores(machine, cores)
-    steps = trace_script.parse(script, machine, trace_script.CACHED_OPS) if script else []
+    steps = trace_script.parse(script, machine, trace_script.CACHED_OPS) if script is not None else []
+    for access in (a for step in steps for a in step):
+        if access.device or access.size is not None or access.at or access.delays:
+            raise UserError(f"--script: {access.text!r}: gem5 makes whole accesses of cores, at once: expected no device, size, time or "
+                            "delay")
+    if script is not None and (accesses is not None or together):
+        raise UserError(f"--script and {'--together' if together else '--accesses'}: expected one of the two")
     user = binary.require(binary.find(gem5), buildproto.find_protocol(str(machine.protocol)).stem)
     subject = check.prepare(machine, caches, shared.seed, shared.say)
-    if script:
+    if script is not None:
         together = any(len(step) > 1 for step in steps)
         wanted = [ScriptedAccess(n, a.core, a.op, a.address) for n, step in enumerate(steps) for a in step]
     else:
-        wanted = check.random_accesses(subject, accesses, caches, together)
+        wanted = check.random_accesses(subject, accesses or ACCESSES, caches, together)
     with jsonio.atomic_dir(out) as folder:
         document = check.run(user, subject, wanted, folder.resolve(), together, shared.say)
         (folder / "crosscheck.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")

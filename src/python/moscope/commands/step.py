@@ -27,7 +27,7 @@ def step(shared: Shared,
 
     opening.check(html, port)
     if run is not None:
-        options.check_run(script, example, protocol)
+        options.check_run(shared, script, example, protocol)
         from moscope.stepping.episode import find, history_of
 
         opening.show(shared, history_of(find(run, line)), None, html, port)

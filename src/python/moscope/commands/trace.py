@@ -34,12 +34,13 @@ def trace(shared: Shared,
         trace_files.check_target(path)
     subject, accesses = prepared(spec, shared.quiet)
     wanted = part.wanted(steps, len(accesses))
-    document = part.of(run_script(subject, accesses, spec.script, spec.checked), wanted)
+    whole = run_script(subject, accesses, spec.script, spec.checked)
+    document = part.of(whole, wanted)
     trace_files.write_diagrams(document, svg, png)
     if shared.out:
         trace_files.write_folder(shared.out, document)
     if shared.json:
         shared.result(document)
     else:
-        trace_text.print_trace(document)
+        trace_text.print_trace(document, trace_text.end_texts(whole))
     return errors.FOUND if document.get("violations") or document.get("protocol_error") else errors.OK

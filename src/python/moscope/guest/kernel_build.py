@@ -137,6 +137,7 @@ def _fresh() -> Path:
     for left in _kernels().glob(".work-*"):
         shutil.rmtree(left, ignore_errors=True)
     work.mkdir(parents=True)
+    (_kernels() / "build.log").unlink(missing_ok=True)
     return work
 
 
@@ -194,13 +195,17 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
     files for a while, so they need not be at the end of its output."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("KBUILD", "KC", "KAFLAGS", "MAKE", "ARCH", "CROSS_"))} | FIXED
     last: deque[str] = deque(maxlen=15)
+    log = _kernels() / "build.log"
     errors: list[str] = []
     files, said = 0, time.monotonic()
-    with subprocess.Popen(["nice", "-n", "19", "make", *arguments], cwd=work, env=environment, stdin=subprocess.DEVNULL, text=True,
-                          errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+    command = ["nice", "-n", "19", "make", *arguments]
+    with log.open("a", encoding="utf-8") as whole, subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL, text=True,
+                                                                    errors="replace", stdout=subprocess.PIPE,
+                                                                    stderr=subprocess.STDOUT) as running:
         try:
             assert running.stdout
             for line in running.stdout:
+                whole.write(line)
                 last.append(line.rstrip())
                 if re.search(r"(?i)\berror:|: undefined reference", line):
                     errors.append(line.rstrip())
@@ -214,7 +219,7 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
             raise
     if running.returncode:
         shown = [f"errors: {len(errors)}, the first of them", *errors[:8]] if errors else ["the last lines were", *last]
-        raise UserError(f"{work}: the kernel does not build: expected a compiler that builds 6.1, and patches that fit it; "
+        raise UserError(f"{log}: the kernel does not build: expected a compiler that builds 6.1, and patches that fit it; "
                         + "\n".join(shown))
 
 
@@ -223,7 +228,8 @@ def _types(vmlinux: Path, file: Path) -> None:
     got = subprocess.run(["nice", "-n", "19", "pahole", "--btf_gen_floats", f"--btf_encode_detached={file}", str(vmlinux)],
                          capture_output=True, text=True, check=False)
     if got.returncode or not file.is_file():
-        raise UserError(f"pahole finds no types in {vmlinux}: expected dwarves 1.22 or later; it says {got.stderr.strip()[-400:]!r}")
+        raise UserError("pahole finds no types in the kernel that was built: expected dwarves 1.22 or later; it says "
+                        f"{got.stderr.strip()[-400:]!r}")
 
 
 def _debug(vmlinux: Path, file: Path) -> None:
@@ -231,7 +237,7 @@ def _debug(vmlinux: Path, file: Path) -> None:
     command = ["nice", "-n", "19", "objcopy", "--only-keep-debug", "--compress-debug-sections", *(f"--remove-section={n}" for n in UNREAD)]
     got = subprocess.run([*command, str(vmlinux), str(file)], capture_output=True, text=True, check=False)
     if got.returncode:
-        raise UserError(f"objcopy cannot split the debug information off {vmlinux}: expected binutils; it says "
+        raise UserError(f"objcopy cannot split the debug information off the kernel that was built: expected binutils; it says "
                         f"{got.stderr.strip()[-400:]!r}")
 
 

@@ -27,8 +27,9 @@ def numbers() -> list[int]:
 
 
 def is_ours(name: str) -> bool:
-    """Whether `name` has the form of a setting of the project's kernel, valid or not: `pk-99` has it, `distro` does not."""
-    return name in SETTINGS or re.match(r"(stock|pk|upstream)\s*[-+@]", name) is not None
+    """Whether `name` has the form of a setting of the project's kernel, valid or not: `pk-99` has it, `distro` and `pk-9/vmlinux` do
+    not."""
+    return "/" not in name and (name in SETTINGS or re.match(r"(stock|pk|upstream)\s*[-+@]", name) is not None)
 
 
 def setting(name: str) -> str:

@@ -81,9 +81,17 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
                 say(f"{one.title} is left out: moscope has no workload {' or '.join(applications.missing(one, known))} yet")
     described = spec(shared, wanted, chosen, known)
     out = (shared.out or DEFAULT_OUT).absolute()
-    outcome = sweeps.run(described, out, say=say, progress=progress, **started)
+    made: dict[str, Any] = {}
+    outcome = sweeps.run(described, out, say=say, progress=progress,
+                         then=lambda outcome: made.update(_draw(shared, described, chosen, known, out, outcome, say)), **started)
     if "estimated_s" in outcome.document:
         return {**outcome.document, "schema": SCHEMA, "applications": [a.name for a in chosen]}, outcome
+    return made, outcome
+
+
+def _draw(shared: Shared, described: Spec, chosen: list[Application], known: set[str], out: Path, outcome: sweeps.Outcome,
+          say: Say) -> dict[str, Any]:
+    """Makes the figures; returns moscope.mosbench/1."""
     write_whole(out / DESCRIPTION, jsonio.dumps({"schema": SCHEMA, "machine": shared.machine, "set": sets(described), "applications": [
         {"name": a.name, "title": a.title, "figure": a.figure, "limit": a.limit,
          "curves": [{"label": c.label, "workload": c.workload, "kernel": c.kernel} for c in applications.curves(a, known)]}
@@ -93,7 +101,7 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
     document = {"schema": SCHEMA, "ok": outcome.exit_code == errors.OK, "machine": shared.machine, "points": points(out),
                 "failed": outcome.failed, "table": str(out / results.TABLE), **drawn}
     write_whole(out / "result.json", jsonio.dumps(document) + "\n")
-    return document, outcome
+    return document
 
 
 def sets(described: Spec) -> list[str]:

@@ -39,6 +39,7 @@ def show(shared: Shared, document: Document, spec: Spec | None, html: Path | Non
 
 def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> int:
     """Opens the page and answers it until the user interrupts."""
+    import threading
     import webbrowser
 
     from moscope.stepping.server import Session
@@ -46,7 +47,8 @@ def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> i
 
     def ready(address: str) -> None:
         shared.say(f"{address} shows it; Ctrl-C ends")
-        webbrowser.open(address)
+        # A browser in this terminal ends when the user quits it, and is served meanwhile.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     run_server(Session(document, spec), port, ready)
     return OK

@@ -11,9 +11,11 @@ from moscope.stepping.examples import Example
 from moscope.stepping.spec import Spec
 
 
-def check_run(script: str | None, example: str | None, protocol: str | None) -> None:
-    for option, given in (("a script", script), ("--example", example), ("--protocol", protocol)):
-        if given is not None:
+def check_run(shared: Shared, script: str | None, example: str | None, protocol: str | None) -> None:
+    """An episode of a run has the run's machine, protocol and seed."""
+    for option, given in (("a script", script is not None), ("--example", example is not None), ("--protocol", protocol is not None),
+                          ("--set", bool(shared.sets)), ("--machine", "machine" in shared.given), ("--seed", "seed" in shared.given)):
+        if given:
             raise UserError(f"moscope step: --run and {option}: expected one of the two")
 
 
@@ -33,4 +35,8 @@ def chosen(shared: Shared, script: str | None, example: str | None, protocol: st
         spec = replace(spec, machine=shared.machine)
     if "seed" in shared.given or shown is None:
         spec = replace(spec, seed=shared.seed)
+    if any(text.partition("=")[0].strip() == "protocol" for text in shared.sets):
+        if protocol is not None:
+            raise UserError(f"--protocol {protocol} and --set protocol: expected one of the two")
+        spec = replace(spec, protocol=None)  # the option replaces the file's
     return replace(spec, protocol=protocol or spec.protocol, sets=(*spec.sets, *shared.sets)), shown

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The machine and the accesses of a spec."""
 
+import json
+
+from moscope import buildproto
 from moscope.cli import Shared
-from moscope.config import load_machine, with_cores
+from moscope.config import cores_together, load_machine, with_cores
 from moscope.experiment import Subject, prepare
 from moscope.stepping.spec import Spec
 from moscope.traces.document import has_delays
@@ -13,7 +16,9 @@ def prepared(spec: Spec, quiet: bool = True) -> tuple[Subject, list[list[ScriptA
     """UserError for a mistake in the script before anything is built."""
     machine = load_machine(spec.machine, spec.all_sets)
     if spec.cores is not None:
-        machine = with_cores(machine, spec.cores)
+        built = buildproto.ensure_protocol(str(machine.protocol))
+        together = cores_together(json.loads(built.interface.read_text(encoding="utf-8")))
+        machine = with_cores(machine, spec.cores, together)
     steps = parse(spec.script, machine)
     shared = Shared(machine=spec.machine, sets=spec.all_sets, seed=spec.seed, quiet=quiet)
     subject = prepare(shared, machine, checking=spec.checked, delays=has_delays(steps), caches=spec.caches, homes=spec.homes)

@@ -26,6 +26,7 @@ SCHEMA = "moscope.sweep/1"
 DEFAULT_OUT = Path("moscope-out/sweep")
 MOST_JOBS = 1000
 Say = Callable[[str], None]
+Then = Callable[["Outcome"], None]
 Progress = Callable[[int, int, list[str]], None]  # points that are done, of how many, and what those under way are at
 # Of failed points, whose exit code is the sweep's: as for the points of a run.
 WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
@@ -55,10 +56,11 @@ def nothing(*_: Any) -> None:
 
 
 def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL, at_once: int | None = None, dry_run: bool = False,
-        plot: str | None = None, say: Say = nothing, progress: Progress = nothing) -> Outcome:
+        plot: str | None = None, say: Say = nothing, progress: Progress = nothing, then: Then = nothing) -> Outcome:
     """Runs the missing points of a sweep and writes `table.parquet`, `lines.parquet` and the report into `out` (by default
     moscope-out/sweep/NAME). `at_once`: processes here, or jobs on the cluster. UserError before the first point for any mistake in
-    the sweep; a point that fails is part of the outcome. On KeyboardInterrupt, what is finished is kept."""
+    the sweep; a point that fails is part of the outcome. On KeyboardInterrupt, what is finished is kept. `then` is called with the
+    outcome while the folder still is this sweep's alone."""
     snakemake.check_executor(executor)
     jobs.look_again()
     at_once = len(os.sched_getaffinity(0)) if at_once is None else at_once
@@ -81,7 +83,9 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         return Outcome(document(found, store, {**estimated(missing, at_once)}))
     store.open()
     with alone(store, say) as lock:
-        return _run(spec, found, store, executor, at_once, plot, say, progress, lock)
+        outcome = _run(spec, found, store, executor, at_once, plot, say, progress, lock)
+        then(outcome)
+        return outcome
 
 
 def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: int, plot: str | None, say: Say, progress: Progress,
@@ -100,9 +104,9 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
             if len(made) < len(missing):
                 say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
                     "the same command goes on")
-        failed = [failure(p, spec, store) for p in unfinished(found, store)]
         if code != 0 and not made and not any(store.failure(p.digest) for p in missing):
             raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
+        failed = [failure(p, spec, store) for p in unfinished(found, store)]
         store.clean()
     else:
         failed = []

@@ -30,11 +30,12 @@ def spec(shared: Shared, given: Options) -> Spec | None:
     fixed: dict[str, Any] = {"machine": shared.machine, "seed": shared.seed, **own, **{k: v[0] for k, v in single.items()},
                              **{name: values[0] for name, values in axes.items() if len(values) == 1}}
     exclude: list[dict[str, list[Value]]] = []
-    if not given.program:  # default core counts depend on the workload
+    if not given.program:  # default core counts and kernels depend on the workload
         for name in axes["workload"]:
-            mine = {p.cores for p in points if p.workload == name}
-            if lacking := [n for n in axes["cores"] if n not in mine]:
-                exclude.append({"workload": [name], "cores": lacking})
+            for axis in ("cores", "kernel"):
+                mine = {getattr(p, axis) for p in points if p.workload == name}
+                if lacking := [value for value in axes[axis] if value not in mine]:
+                    exclude.append({"workload": [name], axis: lacking})
     return Spec("run", fixed, {**{n: v for n, v in axes.items() if len(v) > 1}, **several}, [], exclude, "run", "moscope run")
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options beside a sweep file, and options in its place: `--set KEY=V1,V2` is an axis, `--set KEY=V` a fixed parameter."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from moscope.config import Machine, load_machine
 from moscope.config.keys import OPEN
 from moscope.config.load import with_sets
 from moscope.errors import UserError
+from moscope.sweeps import jobs
+from moscope.sweeps import spec as specs
+from moscope.sweeps.jobs.base import SHARED
 from moscope.sweeps.spec import Params, Spec, Value
 
 
@@ -19,11 +23,22 @@ def apply(spec: Spec, shared: Shared) -> Spec:
         fixed["machine"] = shared.machine
     if "seed" in shared.given:
         fixed["seed"] = shared.seed
-    single, several = split(shared.machine, shared.sets)
+    machine = specs.text(fixed.get("machine", spec.axes.get("machine", [spec.fixed.get("machine", shared.machine)])[0]))
+    single, several = split(machine, shared.sets)
+    plain = {*jobs.find(spec.job).options, *SHARED}  # the job's own: a sweep file gives numbers and true or false as such
+    single, several = ({key: [as_in_a_file(v) if key in plain else v for v in values] for key, values in found.items()}
+                       for found in (single, several))
     fixed |= {key: value for key, (value,) in single.items()}
     check_zips(spec, {*fixed, *several})
     return replace(spec, fixed={**{k: v for k, v in spec.fixed.items() if k not in several}, **fixed},
                    axes={**{k: v for k, v in spec.axes.items() if k not in fixed}, **several})
+
+
+def as_in_a_file(value: Value) -> Value:
+    """`3` and `true` of the command line as TOML has them."""
+    if value in ("true", "false"):
+        return value == "true"
+    return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
 
 
 def check_zips(spec: Spec, given: set[str]) -> None:

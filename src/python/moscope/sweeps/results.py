@@ -88,6 +88,8 @@ def write(spec: Spec, points: list[Point], store: Store) -> Path:
     written = _write(table(spec, points, store), store.root / TABLE)
     if (of_lines := lines(spec, points, store)) is not None:
         _write(of_lines, store.root / LINES)
+    else:
+        (store.root / LINES).unlink(missing_ok=True)  # of points that are not in the table any more
     return written
 
 

@@ -36,6 +36,8 @@ class Store:
     def open(self) -> None:
         """Makes the folder, or goes on in one that is a sweep's already."""
         jsonio.check_replaceable(self.root)
+        if not self.config.exists() and (others := [p.name for p in self.root.glob("[!.]*") if p.name not in FOLDERS]):
+            raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or one that is empty")
         try:
             for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
@@ -75,10 +77,15 @@ class Store:
             path.unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Removes what ended processes left; only when none of this sweep runs."""
-        for name in ("work", "locks", "states"):
-            shutil.rmtree(self.root / name, ignore_errors=True)
-            (self.root / name).mkdir(exist_ok=True)
+        """Removes what ended processes left. Jobs of an earlier start may still run on a cluster, and hold their locks."""
+        for path in (self.root / "locks").iterdir():
+            with path.open("w") as handle:
+                if not locks.take(handle, wait=False):
+                    continue
+                for left in (self.root / "work").glob(f"{path.name}.*"):
+                    shutil.rmtree(left, ignore_errors=True)
+                (self.root / "states" / path.name).unlink(missing_ok=True)
+                path.unlink()
         for folder in (self.root / "points").iterdir():
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()

@@ -105,13 +105,16 @@ class Worker:
         with self.store.locked(key):
             try:
                 first = self.config["boots"][key]["point"]
+                if failure := self.store.failure(first):  # in this start: a cluster tries a job again
+                    return int(failure["exit_code"])
                 params = points[first]["params"]
                 self._check_inputs(first)
                 with self.store.reporting(key):
                     self.job.make_boot(params, key, self.store.root / "boots", self.reports(key, self.job.label(params)))
                 return errors.OK
             except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
-                return max(self._failed(digest, error) for digest, point in points.items() if point["boot"] == key)
+                return max(self._failed(digest, error) for digest, point in points.items()
+                           if point["boot"] == key and not self.store.done(digest))
 
 
 def failure(digest: str, job: str, params: dict[str, Any], error: MoscopeError) -> dict[str, Any]:

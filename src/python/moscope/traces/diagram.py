@@ -15,6 +15,7 @@ from moscope.traces.plan import Arrow, Lane, Plan
 from moscope.traces.text import (
     SEGMENTS,
     hops_text,
+    not_done,
     period,
     step_windows,
     steps,
@@ -158,6 +159,11 @@ def _step_title(drawing: Drawing, document: Document, step: list[dict[str, Any]]
     y += 22
     for access in step:
         text = f"{number}.  {access['text']}"
+        if access["done"] is None:
+            drawing.add(Text(16, y, text, 12, INK, bold=True, halo=True),
+                        Text(24 + text_width(text, 12, True), y, not_done(access), 11, INK, halo=True))
+            y += 22
+            continue
         tail = (f"{access['latency_cycles']:.1f} cycles = {access['latency_ns']:.1f} ns, supplied by "
                 f"{supplier_text(document, access)}, {hops_text(access['hops'])}")
         drawing.add(Text(16, y, text, 12, INK, bold=True, halo=True),
@@ -373,9 +379,10 @@ def _legend(drawing: Drawing, plan: Plan, y: float, right: float) -> float:
         room(130)
         drawing.add(Line(x + 6, y - 11, x + 6, y + 3, AT_WORK, 7.0), Text(x + 18, y, "home at work", 10, INK))
         x += 34 + text_width("home at work", 10)
-    room(90)
+    event = "transition, its event below"
+    room(52 + text_width(event, 10))
     drawing.add(Box(x, y - 12, 46, 15, "#ffffff", "#8b95a1", 7), Text(x + 23, y - 1, "I \u2192 S", 9.5, INK, "middle", bold=True),
-                Text(x + 52, y, "transition, its event below", 10, INK))
+                Text(x + 52, y, event, 10, INK))
     x, y = 16.0, y + 20
     for name, (meaning, colour) in SEGMENTS.items():
         if any(s["name"] == name for a in plan.document["accesses"] for s in a["segments"]):

@@ -152,8 +152,8 @@ def _transitions(document: Document) -> Iterator[Line]:
         yield Line(t["at"], 1, t["controller"], f"{f'{line}: ' if many else ''}{t['event']}: {stays}{t['next']}", "green")
 
 
-def print_trace(document: Document) -> None:
-    """The whole trace on stdout."""
+def print_trace(document: Document, wrong: list[str]) -> None:
+    """The whole trace on stdout, then what is wrong (`end_texts` of the whole script, of which the document may have some steps)."""
     from rich.console import Console
     from rich.text import Text
 
@@ -171,7 +171,7 @@ def print_trace(document: Document) -> None:
         for access in step:
             print_segments(console, document, access)
             console.print()
-    for text in end_texts(document):
+    for text in wrong:
         console.print(Text(f"wrong: {text}", "bold red"))
 
 
@@ -188,12 +188,16 @@ def _all_lines(document: Document) -> list[Line]:
     return [line for window in step_windows(document) for line in lines_of(document, window)]
 
 
+def not_done(access: dict[str, Any]) -> str:
+    return "not done" + ("" if access["issued"] is not None else ", as it had not begun")
+
+
 def print_segments(console: Any, document: Document, access: dict[str, Any]) -> None:
     """An access's latency, segment by segment, with their sum."""
     from rich.text import Text
 
     if access["done"] is None:
-        console.print(Text(f"{access['text']}: not done" + ("" if access["issued"] is not None else ", as it had not begun"), "bold"))
+        console.print(Text(f"{access['text']}: {not_done(access)}", "bold"))
         return
     said = "".join(f", {text}" for text in (value_text(document, access), *access.get("remarks", remarks(document, access))) if text)
     console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "

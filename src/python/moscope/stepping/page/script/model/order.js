@@ -14,7 +14,8 @@ export function momentsOf(trace, changes) {
     moments.push(moment);
     return moment;
   };
-  const issued = trace.accesses.map((a, access) => add("issue", a.issued, { access }, []));
+  // An access of a script that went wrong before it began has no moment.
+  const issued = trace.accesses.map((a, access) => (a.issued === null ? null : add("issue", a.issued, { access }, [])));
   const taken = new Map(); // by cause, controller and time: what a message sent then follows
   const transitions = [];
   for (const [index, t] of trace.transitions.entries()) {
