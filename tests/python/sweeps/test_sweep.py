@@ -62,6 +62,15 @@ def test_another_value_of_an_axis_runs_only_its_own_points(moscope: Moscope, tmp
     assert {name: after[name] for name in before} == before
 
 
+def test_points_that_other_code_has_made_are_told(moscope: Moscope, tmp_path: Path) -> None:
+    swept(moscope, tmp_path, SWEEP)
+    kept = next(tmp_path.glob("out/points/*/result.json"))
+    document = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**document, "code": "of an earlier version"}))
+    got = moscope("sweep", "s.toml", "--out", "out", timeout=300)
+    assert got.returncode == 0 and "points are of 2 versions of moscope's Python code" in got.stderr
+
+
 def test_a_dry_run_counts_points_and_runs_none(moscope: Moscope, tmp_path: Path) -> None:
     document = swept(moscope, tmp_path, SWEEP, "--dry-run")
     assert (document["points"], document["done"]) == (4, 0)

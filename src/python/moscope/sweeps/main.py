@@ -111,6 +111,9 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     else:
         failed = []
     results.write(spec, found, store)
+    if (versions := len({str(result.get("code")) for p in found if (result := store.result(p.digest))})) > 1:
+        say(f"the points are of {versions} versions of moscope's Python code, which names lines and computes errors: for one version, use "
+            "a new --out")
     whole, wrong = {**document(found, store), "failed": failed, **findings(found, spec, store)}, None
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # the report reads it
     try:

@@ -17,7 +17,7 @@ from moscope import errors, jsonio
 from moscope.errors import MoscopeError, UserError
 from moscope.failures import as_error
 from moscope.sweeps import jobs
-from moscope.sweeps.jobs.base import Report
+from moscope.sweeps.jobs.base import Report, code_digest
 from moscope.sweeps.points import command, with_version
 from moscope.sweeps.store import DOCUMENT, RESULT, Store
 
@@ -71,7 +71,7 @@ class Worker:
             if self.job.light:
                 (folder / DOCUMENT).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
             result = {"schema": "moscope.sweep.point/1", "digest": digest, "job": self.job.name, "params": params,
-                      "kind": self.config["points"][digest]["kind"], "seconds": round(time.monotonic() - started, 4),
+                      "kind": self.config["points"][digest]["kind"], "code": code_digest(), "seconds": round(time.monotonic() - started, 4),
                       "figures": self.job.figures(document), **({"finding": found} if (found := self.job.finding(document)) else {})}
             (folder / RESULT).write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from moscope import paths
 from moscope.cli import DEFAULT_MACHINE, MOST_SEED, Shared
 from moscope.config import Machine, load_machine
 from moscope.config.load import with_sets
@@ -131,7 +132,7 @@ def machine_of(chosen: Shared) -> Machine:
 
 def forget() -> None:
     """What has been read once in this process is read again."""
-    for kept in (_described, file_digest, engine_digest):
+    for kept in (_described, file_digest, engine_digest, code_digest):
         kept.cache_clear()
 
 
@@ -144,6 +145,12 @@ def file_digest(path: Path) -> str:
     from moscope.guest.packages import digest_of
 
     return digest_of(path)[:16]
+
+
+@lru_cache
+def code_digest() -> str:
+    """Of moscope's own Python, which names lines and computes errors. It is in no point's digest: most of its changes change no result."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths.PACKAGE.rglob("*.py")))).hexdigest()[:16]
 
 
 @lru_cache
