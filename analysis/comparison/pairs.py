@@ -32,14 +32,15 @@ FIGURES = {
     "spin_cycles": ("", "share of spin loops, part of busy and core stall"),
     "kernel_share": ("", "kernel's share of busy and stalled time"),
 }
+OF_THE_KERNEL = ("kernel_share", "system_us_per_op", "user_us_per_op")
 WAITING = (SPIN, *CLASSES, "without_class", "memory")
 
 
 def figure(p: Point, name: str, counts: bool = False) -> Mean | None:
     """A figure of a point with its error; None if it has none, as of a program that counts no operations. `counts`: the program counts
     them, though it may have finished none."""
-    windows = [w for w in p.record.get("windows") or [] if w.get("ticks")]
-    if not windows:
+    windows = [w for w in p.record.get("windows") or [p.record] if w.get("ticks")]  # a point of gem5 is one window
+    if not windows or name in OF_THE_KERNEL and p.record.get("kernel_share") is None:
         return None
     ticks = [float(w["ticks"]) for w in windows]
     operations = [float(w.get("ops") or 0) for w in windows]

@@ -4,6 +4,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import browser
@@ -120,6 +121,16 @@ def test_windows_that_count_the_same_few_operations_leave_an_error_of_the_count(
         assert rows[name]["half_width"] == pytest.approx(rows[name]["a"] * least)
     assert rows["memory"]["half_width"] == rows["kernel_share"]["half_width"] == 0, "shares of time"
     assert pair["whole"]["half_width"] == pytest.approx(synthetic_run.MS / 10**9 * 24 * least)
+
+
+def test_a_point_of_gem5_is_one_window_without_errors() -> None:
+    record = {"ops": 50, "ticks": 10**12, "cycles": {"busy": 0.5, "core": 0.1, "memory": 0.2, "idle": 0.2}, "instructions": 5000,
+              "kernel_share": None, "spin_cycles": None}
+    point: Any = SimpleNamespace(record=record, cores=4)
+    per_s, per_op = pairs.figure(point, "throughput_per_s"), pairs.figure(point, "us_per_op")
+    assert per_s is not None and per_op is not None
+    assert (per_s.value, per_s.stderr, per_op.value) == (pytest.approx(50_000), None, pytest.approx(0.8 * 1000 * 4 / 50))
+    assert pairs.figure(point, "kernel_share") is None and pairs.figure(point, "system_us_per_op") is None
 
 
 def test_a_side_that_finishes_nothing_differs_and_meets_conditions(stock: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -169,3 +169,14 @@ def test_leftovers_of_killed_runs_are_removed_and_those_of_live_ones_kept(tmp_pa
     with jsonio.atomic_dir(tmp_path / "run"):
         pass
     assert not dead.exists() and live.exists()
+
+
+@pytest.mark.parametrize("name, of", [("options.json", "a run"), ("workflow/config.json", "a sweep")])
+def test_what_a_run_or_a_sweep_has_collected_is_not_replaced(tmp_path: Path, name: str, of: str) -> None:
+    (tmp_path / "out" / name).parent.mkdir(parents=True)
+    (tmp_path / "out" / name).touch()
+    (tmp_path / "out" / jsonio.MARK).touch()
+    with pytest.raises(UserError, match=f"holds the results of {of}"), jsonio.atomic_dir(tmp_path / "out"):
+        pass
+    assert (tmp_path / "out" / name).exists()
+    jsonio.check_replaceable(tmp_path / "out", adds=True)

@@ -20,6 +20,8 @@ SCHEMAS = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Tells a folder of results, which a later run may replace, from a folder that the user keeps other things in.
 MARK = ".moscope-output"
+# Files of folders to which several starts of a command add results.
+COLLECTED = {"options.json": "a run", "workflow/config.json": "a sweep"}
 
 
 def dumps(document: Any) -> str:
@@ -99,8 +101,9 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def check_replaceable(path: Path) -> None:
-    """Raises unless results may be put at `path`; worth calling before a long run."""
+def check_replaceable(path: Path, adds: bool = False) -> None:
+    """Raises unless results may be put at `path`; worth calling before a long run. `adds`: they go beside what a run or a sweep has
+    there, whose points may have taken hours; anything else does not replace it."""
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
@@ -108,6 +111,8 @@ def check_replaceable(path: Path) -> None:
         raise UserError(f"{path}: the folder {place} cannot be written: expected one that can")
     if path.exists() and any(path.iterdir()) and not (path / MARK).exists():
         raise UserError(f"{path}: holds files that are no results of moscope: expected a new or empty folder")
+    if not adds and (of := next((of for name, of in COLLECTED.items() if (path / name).exists()), None)):
+        raise UserError(f"{path}: holds the results of {of}: expected another --out, or none of it there")
 
 
 def _stays(path: Path) -> bool:

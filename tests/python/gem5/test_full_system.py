@@ -68,7 +68,7 @@ def test_a_window_with_a_kernel_is_a_point_as_any(moscope: Moscope, fake_gem5: F
     assert (point["instructions"], point["ops"], point["window_ms"], point["host_s"], point["host_cpu_s"]) == (72000, 3000, 0.1, 4.0, 3.5)
     assert point["kernel"] == str(kernel) and point["kernel_image"]["name"] == "vmlinux" and point["kernel_share"] is None
     assert sum(point["cycles"].values()) == pytest.approx(1) and point["cycles"]["idle"] == pytest.approx(0.25)
-    (folder,) = (tmp_path / "moscope-out/run/points").iterdir()
+    (folder,) = (tmp_path / "moscope-out/run-gem5/points").iterdir()
     assert folder.name.startswith("counter-gem5-") and folder.name.endswith("vmlinux-2")
     assert (folder / "console.txt").read_text() == "moscope: ready\n"
     arguments = json.loads((folder / "arguments.json").read_text())
@@ -78,7 +78,7 @@ def test_a_window_with_a_kernel_is_a_point_as_any(moscope: Moscope, fake_gem5: F
 def test_gem5_is_given_the_whole_machine_and_the_cores_in_use(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     gem5 = fake_gem5(x86=True, says=MEASURED, files=left_by_gem5(tmp_path / "files"))
     assert run(moscope, gem5, elf_kernel(tmp_path), "--window", "100us", cores="3").returncode == 0
-    (folder,) = (tmp_path / "moscope-out/run/points").iterdir()
+    (folder,) = (tmp_path / "moscope-out/run-gem5/points").iterdir()
     job = json.loads((folder / "job.json").read_text())
     assert job["cores"] == 3 < job["machine"]["cores"] and job["window_fs"] == 10**11
     # What a kernel would otherwise find out by counting: 2.4 GHz, 250 ticks a second.
@@ -110,7 +110,7 @@ def test_a_gem5_that_dies_under_a_kernel_leaves_its_log_and_last_lines(moscope: 
     gem5 = fake_gem5(x86=True, says=f"{BOOTED}src/arch/x86/x.cc:5: panic: Unrecognized instruction", code=-6)
     got = run(moscope, gem5, elf_kernel(tmp_path))
     assert got.returncode == 5 and "Unrecognized instruction" in got.stderr and "signal 6" in got.stderr
-    (folder,) = (tmp_path / "moscope-out/run/points").iterdir()
+    (folder,) = (tmp_path / "moscope-out/run-gem5/points").iterdir()
     assert "Unrecognized instruction" in (folder / "gem5.log").read_text()
 
 
@@ -161,5 +161,5 @@ def test_the_projects_kernel_boots_on_gem5_and_a_workload_is_measured(moscope: M
     assert got.returncode == 0, got.stderr
     point = json.loads(got.stdout)["points"][0]
     assert point["ops"] > 100 and point["instructions"] > 1000 * cores
-    console = (tmp_path / f"moscope-out/run/points/counter-gem5-stock-{cores}/console.txt").read_text(encoding="utf-8", errors="replace")
+    console = (tmp_path / f"moscope-out/run-gem5/points/counter-gem5-stock-{cores}/console.txt").read_text(encoding="utf-8", errors="replace")
     assert f"smpboot: Total of {cores} processors activated" in console and f"threads={cores}" in console

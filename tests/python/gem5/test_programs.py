@@ -54,10 +54,10 @@ def test_a_window_of_gem5_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, t
     assert point["cycles"]["idle"] == pytest.approx(0.25)
     assert point["cycles"]["busy"] == pytest.approx(72000 / (2 * 240000), rel=1e-3)
     assert "gem5" in point["kernel"] and document["engine"] == "gem5 24.0.0.1"
-    job = json.loads((tmp_path / "moscope-out/run/points/counter-gem5-2/job.json").read_text())
+    job = json.loads((tmp_path / "moscope-out/run-gem5/points/counter-gem5-2/job.json").read_text())
     assert job["cores"] == 2 < job["machine"]["cores"] and job["window_fs"] == 10**11
     assert Path(job["program"][0]).name == "counter" and "--cores" in job["program"]
-    assert json.loads((tmp_path / "moscope-out/run/run.json").read_text()) == document
+    assert json.loads((tmp_path / "moscope-out/run-gem5/run.json").read_text()) == document
     page = Path(tmp_path, document["report"]).read_text(encoding="utf-8")
     assert "gem5 24.0.0.1" in page and "30,000,000" in page and "memory stall" in page
     assert "incomplete" not in page  # what gem5 keeps no account of is not missed

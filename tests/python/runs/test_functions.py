@@ -133,3 +133,18 @@ def test_allocators_are_found_with_their_arguments_and_the_programs_beginning(pr
     assert roles["malloc"] == "malloc" and roles["calloc"] == "calloc" and roles["free"] == "free"
     assert [one.file for role, one in found if role == "begin"] == [program]
     assert len({(one.file, one.offset) for _, one in found}) == len(found)
+
+
+def test_a_library_that_lies_in_the_guest_under_two_names_has_one_place(program: Path, tmp_path: Path) -> None:
+    copy, link = tmp_path / "libpool.so.1.2", tmp_path / "libpool.so.1"
+    copy.write_bytes(program.read_bytes())
+    link.symlink_to(copy)
+    inside = {"programs/other": Path("/bin/true"), "/usr/lib/libpool.so.1.2": copy, "/usr/lib/libpool.so.1": link}
+    assert len(functions.find("--count", "work", inside, "other")) == 1
+    assert len(functions.find("--count", "Pool::push", inside, "other")) == 2
+
+
+@pytest.mark.parametrize("count", [["work", "work"], ["Pool::push", "Pool::push(long)"]])
+def test_a_function_is_counted_under_one_name(program: Path, count: list[str]) -> None:
+    with pytest.raises(UserError, match="are the same function"):
+        functions.Probes(count, None, along(program), program.name)

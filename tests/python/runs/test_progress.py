@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moscope.cli import Shared
+from moscope.errors import SimulatorBug
 from moscope.runs import directory, inputs, main, pool
 from moscope.runs.guest import Progress
 from moscope.runs.options import Plan
@@ -65,6 +66,14 @@ def test_progress_goes_to_stderr_beside_a_json_object_too(run: Callable[..., Any
 def test_who_wants_quiet_has_it_beside_a_json_object_too(run: Callable[..., Any], capfd: pytest.CaptureFixture[str], json: bool) -> None:
     run(Shared(json=json, quiet=True))
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_report_that_fails_is_one_more_failure_and_the_points_stay(run: Callable[..., Any]) -> None:
+    def fails() -> None:
+        raise RuntimeError("no figure")
+
+    outcome = run(Shared(), reporting=fails)
+    assert len(outcome.document["points"]) == 2 and [type(e) for e in outcome.failed] == [SimulatorBug] and outcome.exit_code == 5
 
 
 @pytest.mark.parametrize(("when", "kept"), [({"building": interrupted}, 0), ({"measured": interrupted}, 1),

@@ -17,8 +17,12 @@ from moscope.runs.options import Options, Plan, Point
 from moscope.wording import number
 
 
+DEFAULT_OUT = Path("moscope-out/run-gem5")  # another folder than that of runs on moscope's engine, which several starts add to
+
+
 def plan_of(shared: Shared, chosen: Options) -> Plan:
     """The points that are asked for; a UserError for what gem5 cannot do."""
+    shared = replace(shared, out=shared.out or DEFAULT_OUT)
     if chosen.windows not in (None, 1) or chosen.detail != "table" or chosen.until_error is not None:
         raise UserError("--engine gem5: there is one window, and no record of transactions: expected --windows 1 and --detail table")
     if chosen.program is not None or chosen.begin is not None:

@@ -35,7 +35,7 @@ def point_folder(out: Path, point: Point) -> Path:
 def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
     """Creates the directory, or opens that of a run with the same options; returns the finished points by name."""
     out = plan.out
-    jsonio.check_replaceable(out)
+    jsonio.check_replaceable(out, adds=True)
     identity = plan.identity()
     try:
         out.mkdir(parents=True, exist_ok=True)

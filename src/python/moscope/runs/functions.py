@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from moscope.errors import UserError, unknown_name
+from moscope.guest import packages
 from moscope.naming import debug_file, demangle, elf
 
 CALL = "call:"  # of --begin
@@ -48,6 +49,11 @@ class Function:
     @property
     def name(self) -> str:
         return demangle.function(self.symbol)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Equal of the same code, under whatever name its file lies in the guest: the engine finds it by the file's content."""
+        return packages.digest_of(self.file), self.offset
 
     @property
     def titles(self) -> set[str]:
@@ -87,7 +93,7 @@ def find(option: str, name: str, programs: Mapping[str, Path], program: str) -> 
     for group in files(programs, program):
         there = [one for path in group if only in ("", path.name) for one in of_file(path)]
         if found := [one for one in there if wanted in one.titles]:
-            return list({(one.file, one.offset): one for one in found}.values())
+            return list({one.place: one for one in found}.values())
         known |= {one.name for one in there}
     if not known:
         raise UserError(f"{option}: {name}: {only or program} has no symbols: expected a program that is not stripped, or its debug "
@@ -123,6 +129,10 @@ class Probes:
         self.begin = begin if isinstance(begin, str) and begin.startswith(CALL) else ""
         self._counted = [(name, one) for name in count if not name.startswith(SYSTEM_CALL)
                          for one in find("--count", name, programs, program)]
+        named: dict[tuple[str, int], str] = {}
+        for name, one in self._counted:
+            if (other := named.setdefault(one.place, name)) != name or count.count(name) > 1:
+                raise UserError(f"--count {other} and --count {name}: are the same function: expected one of the two")
         self._system_calls = [(name, number(name, system_calls)) for name in count if name.startswith(SYSTEM_CALL)]
         self._stops = find("--begin", self.begin.removeprefix(CALL), programs, program) if self.begin else []
         # Only where the message that the function was not called may be needed.

@@ -10,6 +10,7 @@ from typing import Any
 from moscope import errors, paths
 from moscope.cli import Shared
 from moscope.errors import MoscopeError
+from moscope.failures import as_error
 from moscope.runs import directory, display, inputs, job, pool
 from moscope.runs.options import Plan
 
@@ -58,6 +59,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
         return [found[p.name] for p in plan.points if p.name in found]
 
     if again:
+        (plan.out / directory.REPORT).unlink(missing_ok=True)
         directory.write_run(plan, points(), ok=False)  # outdated points must not appear in it, even if the run is interrupted
     try:
         with watch(shared.quiet, len(plan.points), len(found)) as shown:
@@ -77,8 +79,11 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
         raise
     finally:
         document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))
-    if document["points"] and report(plan, shared):
-        document = directory.write_run(plan, points(), ok=document["ok"])
+    try:
+        if document["points"] and report(plan, shared):
+            document = directory.write_run(plan, points(), ok=document["ok"])
+    except Exception as error:  # noqa: BLE001  the points exist; their own failures count as well
+        failed.append(as_error(error, "moscope run: the report"))
     return Outcome(document, failed)
 
 

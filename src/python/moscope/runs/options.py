@@ -232,7 +232,7 @@ def cycle_of(work: "Workload", cores: int, window: int, windows: int | None) -> 
         return None
     cycle = default_time(work.cycle, cores)
     if windows is not None and windows * window < cycle:
-        raise UserError(f"--windows: {windows}: expected {math.ceil(cycle / window)} or more with --until-error, as the work of "
+        raise UserError(f"--windows: {windows}: expected {math.ceil(2 * cycle / window)} or more with --until-error, as the work of "
                         f"{work.name} repeats itself every {cycle / FS_PER_MS:g} ms on {cores} core{'s' * (cores > 1)}")
     return cycle
 

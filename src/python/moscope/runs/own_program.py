@@ -93,7 +93,7 @@ def parse(asked: Asked, marked: bool, say: Say = print) -> OwnProgram:
     if path is not None:
         content = check(path, marked)
         place = f"{GUEST_FOLDER}/{FOLDER}/{path.name}"
-        along[f"{FOLDER}/{path.name}"] = path
+        along[f"{FOLDER}/{path.name}"] = path.absolute()  # it is read later, perhaps in another folder
         if content[:2] == b"#!":
             packaged |= _interpreter(path, content, packaged, say)
         else:

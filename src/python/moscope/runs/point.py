@@ -247,6 +247,8 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     guest.phase("warm-up")
     at = begun + point.warmup
     if point.warmup and not guest.until_time(at, part):
+        if not point.family and (status := status_of(guest.log)):
+            raise WorkloadFailed(f"{point.workload}: ended with status {status} during the warm-up\n{guest.last_words()}")
         raise WorkloadFailed(f"{point.workload}: ended during the warm-up: expected a shorter --warmup\n{guest.last_words()}")
     system.reset_stats()
     if record_epochs:

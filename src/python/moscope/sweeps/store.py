@@ -35,7 +35,7 @@ class Store:
 
     def open(self) -> None:
         """Makes the folder, or goes on in one that is a sweep's already."""
-        jsonio.check_replaceable(self.root)
+        jsonio.check_replaceable(self.root, adds=True)
         if not self.config.exists() and (others := [p.name for p in self.root.glob("[!.]*") if p.name not in FOLDERS]):
             raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or one that is empty")
         try:

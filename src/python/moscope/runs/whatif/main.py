@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moscope import paths
+from moscope import jsonio, paths
 from moscope.aside import write_whole
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError, unknown_name
@@ -66,6 +66,8 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     if why := again.unchanged(gatherer, wanted, chosen.record):
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
     out = shared.out or asked.run_dir / FOLDER
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out}: is a file: expected a folder")
     digests = gatherer.of(wanted).digests()
     same = replace(wanted, windows=len(chosen.record["windows"]), until_error=None)  # those that the run has measured
     jobs = {e.slug: replace(job.job(plan, same, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
@@ -77,8 +79,6 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
                 "measure": gain.measure_of(chosen.record), "base": gain.rate(chosen.record, gain.measure_of(chosen.record)).document(),
                 "results": results}
     out.mkdir(parents=True, exist_ok=True)
-    from moscope import jsonio
-
     write_whole(out / f"{chosen.name}.json", jsonio.dumps(document) + "\n")
     return document, failed
 
