@@ -161,5 +161,6 @@ def test_the_projects_kernel_boots_on_gem5_and_a_workload_is_measured(moscope: M
     assert got.returncode == 0, got.stderr
     point = json.loads(got.stdout)["points"][0]
     assert point["ops"] > 100 and point["instructions"] > 1000 * cores
-    console = (tmp_path / f"moscope-out/run-gem5/points/counter-gem5-stock-{cores}/console.txt").read_text(encoding="utf-8", errors="replace")
+    point = tmp_path / f"moscope-out/run-gem5/points/counter-gem5-stock-{cores}"
+    console = (point / "console.txt").read_text(encoding="utf-8", errors="replace")
     assert f"smpboot: Total of {cores} processors activated" in console and f"threads={cores}" in console

@@ -16,7 +16,6 @@ from moscope.runs.main import Outcome
 from moscope.runs.options import Options, Plan, Point
 from moscope.wording import number
 
-
 DEFAULT_OUT = Path("moscope-out/run-gem5")  # another folder than that of runs on moscope's engine, which several starts add to
 
 
