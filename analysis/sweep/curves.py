@@ -50,7 +50,7 @@ def default_expressions(sweep: Sweep, figure: str) -> list[Expression]:
 
 def lacking(sweep: Sweep, wanted: Expression) -> int:
     """Points that have failed, and so are in no mean."""
-    return sum(r["status"] != "done" for r in sweep.rows) if averaged(sweep, wanted) else 0
+    return len(sweep.rows) - len(sweep.done) if averaged(sweep, wanted) else 0
 
 
 def averaged(sweep: Sweep, wanted: Expression) -> list[str]:
@@ -126,8 +126,8 @@ def _panel(ax: Axes, rows: list[dict[str, Any]], every: list[dict[str, Any]], wa
         errors = [math.nan if e is None else e for _, e in found]
         label = f"{wanted.by[0]} {shown(one)}" if wanted.by else wanted.figure
         handles[label] = ax.errorbar(at, [m for m, _ in found], yerr=errors if any(e > 0 for e in errors) else None,
-                                     color=style.color(role),
-                                     marker=marker, linestyle="-" if numbers else "none", capsize=4, elinewidth=1.4,
+                                     color=style.color(role), marker=marker, linestyle="-" if numbers else "none", capsize=4,
+                                     elinewidth=1.4,
                                      fillstyle="full" if i < len(style.SERIES) else "none")
         top = max([top, *(m + (e or 0.0) for m, e in found)])
     ax.set_ylim(0, top * 1.08 or 1)

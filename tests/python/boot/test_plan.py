@@ -126,6 +126,16 @@ def test_a_checkpoint_of_a_resumed_run_remembers_its_own_marker(tmp_path: Path, 
     assert made.at_prompt and made.config["info"]["checkpoint_at"] == "moscope: ready"
 
 
+@pytest.mark.parametrize("prompts", [True, False])
+def test_a_checkpoint_remembers_whether_its_guest_prompts(tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch,
+                                                          prompts: bool) -> None:
+    config = json.loads(engine.checkpoint_config(checkpoint))
+    config["info"]["prompts"] = prompts
+    monkeypatch.setattr(engine, "checkpoint_config", lambda path: json.dumps(config))
+    made = plan.make(Shared(out=tmp_path / "out"), plan.Options(resume=checkpoint))
+    assert made.prompts == prompts == made.config["info"]["prompts"], "and so does one of the resumed run"
+
+
 def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpoint: Path) -> None:
     disk = tmp_path / "disk"
     copy = tmp_path / "copy"

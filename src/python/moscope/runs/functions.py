@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,12 +54,18 @@ class Function:
     @property
     def place(self) -> tuple[str, int]:
         """Equal of the same code, under whatever name its file lies in the guest: the engine finds it by the file's content."""
-        return packages.digest_of(self.file), self.offset
+        return _digest(self.file), self.offset
 
     @property
     def titles(self) -> set[str]:
         plain = demangle.VERSION.sub("", self.symbol)
         return {self.symbol, plain, self.name, demangle.variable(demangle.CLONE.sub("", plain))}
+
+
+@lru_cache
+def _digest(file: Path) -> str:
+    """A name can mean hundreds of functions of a file."""
+    return packages.digest_of(file)
 
 
 def of_file(path: Path) -> list[Function]:

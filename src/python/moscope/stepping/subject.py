@@ -15,11 +15,11 @@ from moscope.traces.script import ScriptAccess, parse
 def prepared(spec: Spec, quiet: bool = True) -> tuple[Subject, list[list[ScriptAccess]]]:
     """UserError for a mistake in the script before anything is built."""
     machine = load_machine(spec.machine, spec.all_sets)
+    shared = Shared(machine=spec.machine, sets=spec.all_sets, seed=spec.seed, quiet=quiet)
     if spec.cores is not None:
-        built = buildproto.ensure_protocol(str(machine.protocol))
+        built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
         together = cores_together(json.loads(built.interface.read_text(encoding="utf-8")))
         machine = with_cores(machine, spec.cores, together)
     steps = parse(spec.script, machine)
-    shared = Shared(machine=spec.machine, sets=spec.all_sets, seed=spec.seed, quiet=quiet)
     subject = prepare(shared, machine, checking=spec.checked, delays=has_delays(steps), caches=spec.caches, homes=spec.homes)
     return subject, steps

@@ -113,8 +113,8 @@ class Worker:
                     self.job.make_boot(params, key, self.store.root / "boots", self.reports(key, self.job.label(params)))
                 return errors.OK
             except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
-                return max(self._failed(digest, error) for digest, point in points.items()
-                           if point["boot"] == key and not self.store.done(digest))
+                return max((self._failed(digest, error) for digest, point in points.items()
+                            if point["boot"] == key and not self.store.done(digest)), default=errors.OK)
 
 
 def failure(digest: str, job: str, params: dict[str, Any], error: MoscopeError) -> dict[str, Any]:

@@ -152,7 +152,7 @@ export class AccessesView {
           ),
         ),
       ),
-      !access.run && [
+      !access.run && access.issued !== null && [
         h("h3", null, "Step by step", h("small", null, `${since} since its issue at ${app.now(access.issued, false)}`)),
         h("p", { class: "hint" }, "+ is what a message takes, crossbars and waiting included. Between two rows a place looks the line up."),
         h("ol", { class: "way-list" }, this.legs(access)),

@@ -38,7 +38,7 @@ export class Timeline {
     this.svg.setAttribute("width", this.width);
     const ends = [];
     const bars = app.history.trace.accesses.map((a) => {
-      if (app.hiddenLines.has(a.base)) return null;
+      if (a.issued === null || app.hiddenLines.has(a.base)) return null;
       let row = ends.findIndex((end) => end <= a.issued);
       if (row < 0) row = ends.length;
       ends[row] = a.done ?? app.history.end;
