@@ -61,14 +61,22 @@ class Test:
 
 @dataclass(frozen=True)
 class Joined:
-    """All or any of the parts."""
+    """All or any of the parts. A part that cannot be tested matters only if the others leave the answer open."""
 
     every: bool
     parts: tuple[Any, ...]
 
     def holds(self, figures: dict[str, Row]) -> bool:
-        found = [part.holds(figures) for part in self.parts]
-        return all(found) if self.every else any(found)
+        untested: ConditionError | None = None
+        for part in self.parts:
+            try:
+                if part.holds(figures) != self.every:
+                    return not self.every
+            except ConditionError as error:
+                untested = untested or error
+        if untested:
+            raise untested
+        return self.every
 
 
 class _Build(lark.Transformer[Any, Any]):

@@ -142,7 +142,8 @@ def test_a_side_that_finishes_nothing_differs_and_meets_conditions(stock: Path, 
     assert cli.main(["compare", str(stock), str(none), "--fail-if", "throughput_per_s < -5%"]) == 1
     assert cli.main(["compare", str(stock), str(none), "--fail-if", "us_per_op > 1", "--json"]) == 2
     said = capfd.readouterr()
-    assert "--fail-if: us_per_op: has no difference between these points" in said.err and '"alike":false' in said.out
+    assert "--fail-if: us_per_op: has no difference between these points" in said.err
+    assert '"alike":false' in said.out and '"ok":false' in said.out
 
 
 def test_without_operations_the_headline_gives_core_time_of_simulated_time(stock: Path, faster: Path, tmp_path: Path) -> None:
@@ -215,9 +216,16 @@ FIGURES = {"throughput_per_s": {"difference": -600.0, "relative": -0.06}, "us_pe
     ("throughput_per_s < -5%", True), ("throughput_per_s<-7%", False), ("throughput_per_s <= -600", True), ("us_per_op > 24.9", True),
     ("us_per_op > 30 or throughput_per_s < -5%", True), ("us_per_op > 30 and throughput_per_s < -5%", False),
     ("(us_per_op > 30 or us_per_op > 20) and throughput_per_s < 0", True),
+    ("kernel_share > 0.1 or us_per_op > 20", True), ("us_per_op > 30 and kernel_share > 0.1", False),
 ])
 def test_conditions_hold_of_differences(expression: str, holds: bool) -> None:
     assert condition.parse(expression).holds(FIGURES) == holds
+
+
+@pytest.mark.parametrize("expression", ["kernel_share > 0", "kernel_share > 0 or us_per_op > 30", "us_per_op > 20 and kernel_share > 0"])
+def test_a_condition_that_needs_a_figure_without_a_difference_cannot_be_tested(expression: str) -> None:
+    with pytest.raises(condition.ConditionError, match="kernel_share: has no difference between these points"):
+        condition.parse(expression).holds(FIGURES)
 
 
 @pytest.mark.parametrize(("expression", "says"), [

@@ -89,6 +89,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
     try:
         (partial / MARK).touch()
         yield partial
+        _flush(partial)
         if stays:
             _replace_entries(path, partial)
             return
@@ -99,6 +100,17 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """So that a folder which is there after a loss of power is whole."""
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def check_replaceable(path: Path, adds: bool = False) -> None:

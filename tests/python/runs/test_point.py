@@ -252,9 +252,20 @@ def test_a_mark_of_the_end_before_detailed_time_says_nothing(point: Point, begin
         def stats(self) -> dict[str, Any]:
             return {**super().stats(), "per_core": [self.tick] * self.cores}
 
-    script = [*([{"state": "marker", "detail": measured.STARTS}] if begin == 250 * MS else []), {"state": "marker", "detail": "workend"}]
+    script = [{"state": "marker", "detail": measured.STARTS}, {"state": "marker", "detail": "workend"}]
     got = course(Running(script=script), replace(point, begin=begin))
     assert len(got["windows"]) == 3
+
+
+def test_cores_are_not_looked_at_before_the_shell_has_taken_the_command(point: Point) -> None:
+    script = [{}, {}, {"state": "marker", "detail": measured.STARTS}]
+
+    class Running(FakeSystem):
+        def stats(self) -> dict[str, Any]:
+            assert not script
+            return {**super().stats(), "per_core": [self.tick] * self.cores}
+
+    assert course(Running(script=script), replace(point, begin=options.BUSY))["begin"] == options.BUSY
 
 
 def own(point: Point) -> Point:
@@ -295,6 +306,21 @@ def test_a_dead_guest_is_reported_with_console_and_registers(point: Point, answe
     script = [{"shows": "last words\r\n"}, answer]
     with pytest.raises(GuestDied, match="(?s)last words.*rip ffffffff81000000"):
         course(FakeSystem(script=script), point)
+
+
+def test_a_program_that_ends_its_run_on_gem5_ends_the_windows_and_not_the_machine(point: Point) -> None:
+    class Ending(FakeSystem):
+        def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+            answer = super().step_until(until, host_ms)
+            return {"state": "exit", "detail": "m5 exit", "status": 0} if answer["detail"] == "workend" else answer
+
+    before_windows = [{"state": "exit", "detail": "m5 exit", "status": 0}, {"state": "marker", "detail": "workbegin"}]
+    assert len(course(Ending(ends_at=5.5, script=before_windows), point)["windows"]) == 2
+
+
+def test_a_program_that_ends_its_run_on_gem5_with_a_failure_has_failed(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match=r"the guest ended the run \(m5 fail\) with status 7"):
+        course(FakeSystem(script=[{"state": "exit", "detail": "m5 fail", "status": 7}]), point)
 
 
 def test_what_the_model_lacks_is_a_simulator_bug(point: Point) -> None:

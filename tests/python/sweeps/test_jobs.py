@@ -38,6 +38,13 @@ def test_one_thread_and_several_are_points_of_their_own() -> None:
     assert identity() == identity(threads=1) != identity(threads=2) == identity(threads=8)
 
 
+def test_a_point_uses_at_most_one_host_thread_for_each_chip() -> None:
+    def threads(cores: int, **more: Any) -> int:
+        return jobs.find("run").plan({"workload": "counter", "kernel": "distro", "cores": cores, **more}, nothing).threads
+
+    assert (threads(48), threads(48, threads=4), threads(12, threads=4), threads(6, threads=4)) == (1, 4, 2, 1)
+
+
 def test_a_check_point_says_what_was_reached_and_violated() -> None:
     job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
     figures = job.figures(job.run(params, Path(), nothing))

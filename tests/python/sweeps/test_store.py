@@ -57,8 +57,9 @@ def test_a_point_that_an_earlier_job_finishes_meanwhile_is_kept(store: Store, tm
     script.write_text("import pathlib, sys\nassert pathlib.Path('points/d/result.json').exists()\n"
                       "pathlib.Path('marks', sys.argv[2]).touch()\n")
     worker = shlex.join([sys.executable, str(script)])
-    store.config.write_text(json.dumps({"single": ["d"], "batches": {}, "boots": {}, "points": {"d": {"boot": None, "memory_mb": 1}},
-                                        "worker": worker, "runtime_minutes": 1}))
+    store.config.write_text(json.dumps({"single": ["d"], "batches": {}, "boots": {},
+                                        "points": {"d": {"boot": None, "memory_mb": 1, "threads": 2}}, "worker": worker,
+                                        "runtime_minutes": 1}))
     (store.root / "workflow" / "Snakefile").write_text(workflow.SNAKEFILE.read_text())
     finish(store, "d", cycles=7)
     with (store.root / ".lock").open("w") as lock:

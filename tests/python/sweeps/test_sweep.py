@@ -109,6 +109,26 @@ def test_points_whose_worker_ends_without_a_word_have_failed_and_the_others_are_
     assert [(r["status"], r["total_cycles"]) for r in rows(outcome.document)] == [("done", 7.0), ("failed", None)]
 
 
+def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster_said(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
+    reasons = ["of an earlier start", "CPU count per node can not be satisfied\nsbatch: error: Batch job submission failed: x"]
+
+    def refuses(root: Path, *_: Any) -> int:
+        with (root / main.snakemake.LOG).open("a") as log:
+            log.write("Error in rule point:\n    message: SLURM sbatch failed. The error message was "
+                      f"'sbatch: error: {reasons.pop(0)}'.\n")
+        return 1
+
+    monkeypatch.setattr(main.snakemake, "run", refuses)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    main.run(described, tmp_path / "out")
+    (failed,) = main.run(described, tmp_path / "out").failed
+    assert failed["exit_code"] == 2 and failed["error"].startswith(
+        "--executor slurm: the cluster did not take the job: CPU count per node can not be satisfied; Batch job submission failed: "
+        "x: expected")
+
+
 def test_points_that_found_what_they_look_for_make_the_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec.Spec("protocol check", {"machine": "small", "protocol": "MSI", "ops": 1000}, {"seed": [1, 2]})
     document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}

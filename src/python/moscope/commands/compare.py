@@ -50,7 +50,7 @@ def compare(shared: Shared,
         raise UserError(f"--fail-if: {error}") from None
     except RunDirectoryError as error:
         raise UserError(str(error)) from None
-    shared.result(document(found, alone, failed))
+    shared.result(document(found, alone, ok=not failed and not untested))
     if html:
         write_page(html, found, alone, a, b)
     if not shared.json:
@@ -76,9 +76,9 @@ def tested(wanted: "Test | Joined", found: list[dict[str, Any]]) -> tuple[list[d
     return failed, untested
 
 
-def document(found: list[dict[str, Any]], alone: list[str], failed: list[dict[str, Any]]) -> dict[str, Any]:
-    """The keys of the first pair, those of all pairs under `pairs`."""
-    return {"schema": SCHEMA, "ok": not failed, **found[0], "pairs": found, "not_compared": alone}
+def document(found: list[dict[str, Any]], alone: list[str], ok: bool) -> dict[str, Any]:
+    """The keys of the first pair, those of all pairs under `pairs`. `ok`: the condition was tested of every pair, and holds of none."""
+    return {"schema": SCHEMA, "ok": ok, **found[0], "pairs": found, "not_compared": alone}
 
 
 def write_page(file: Path, found: list[dict[str, Any]], alone: list[str], a: Path, b: Path) -> None:

@@ -129,6 +129,10 @@ class Guest:
             return state
         if state == "marker":
             return detail
+        if state == "exit":  # of a program that ends its run on gem5 so; here it goes on, and its exit status tells how it ended
+            if answer["status"]:
+                raise WorkloadFailed(f"the guest ended the run ({detail}) with status {answer['status']}\n{self.last_words()}")
+            return WORK_ENDS
         if state in DEATHS:
             raise self._death(DEATHS[state], detail)
         if state == LACKING:

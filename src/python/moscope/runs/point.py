@@ -188,19 +188,20 @@ def shown(begin: str | int | None) -> bool:
 def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) -> None:
     """Runs from the prompt to the start of detailed simulation: by default, the workload's steady state."""
     guest.phase(f"start {point.workload}")
-    if isinstance(point.begin, int):
+    if isinstance(point.begin, int) or point.begin == BUSY:
         guest.type_in(f"{SAY_STARTS}; {point.command}\n")
         guest.until_marker(STARTS, f"{point.workload} (until the shell has taken the command)")
+    if isinstance(point.begin, int):
         if not guest.until_before_windows(point.begin):
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
             raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {begin_text(point.begin)}: expected "
                                  f"a program that runs so long, or a shorter time\n{guest.last_words()}")
         return
-    guest.type_in(point.command + "\n")
     if point.begin == BUSY:
         guest.until_busy(f"{point.workload} (until all {point.cores} cores run)")
         return
+    guest.type_in(point.command + "\n")
     what = f"{point.workload} (until {begin_text(point.begin)})"
     if probes and probes.begin:
         try:

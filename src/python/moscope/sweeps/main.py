@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from moscope import errors, jsonio, locks
 from moscope.aside import write_whole
-from moscope.errors import SimulatorBug, UserError
+from moscope.errors import MoscopeError, SimulatorBug, UserError
 from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
 from moscope.sweeps import points as planning
 from moscope.sweeps.points import Point
@@ -94,7 +94,9 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     store.forget_failures()
     workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
+    refused = None
     if missing:
+        begun = snakemake.log_size(store.root)
         words = snakemake.arguments(store.root, executor, at_once, memory_mb(missing))
         try:
             code = snakemake.run(store.root, words, say, lambda: progress(*counts(found, store), store.states()), lock.fileno())
@@ -104,9 +106,10 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
             if len(made) < len(missing):
                 say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
                     "the same command goes on")
-        if code != 0 and not made and not any(store.failure(p.digest) for p in missing):
+        refused = snakemake.refusal(store.root, begun)
+        if code != 0 and not refused and not made and not any(store.failure(p.digest) for p in missing):
             raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
-        failed = [failure(p, spec, store) for p in unfinished(found, store)]
+        failed = [failure(p, spec, store, refused) for p in unfinished(found, store)]
         store.clean()
     else:
         failed = []
@@ -132,11 +135,14 @@ def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
     return {"findings": found} if found else {}
 
 
-def failure(point: Point, spec: Spec, store: Store) -> dict[str, Any]:
-    """What the worker said of a point that has failed, or that it ended without a word, as when the host has no memory left."""
+def failure(point: Point, spec: Spec, store: Store, refused: str | None = None) -> dict[str, Any]:
+    """What the worker said of a point that has failed, or that it ended without a word, as when the host has no memory left. `refused`:
+    what the cluster said of jobs that it did not take."""
     if said := store.failure(point.digest):
         return said
-    lost = SimulatorBug(f"its process ended without a result; {store.root / 'snakemake.log'} may have the reason")
+    lost: MoscopeError = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may have the reason")
+    if refused:
+        lost = UserError(f"--executor slurm: the cluster did not take the job: {refused}: expected resources that a node of it has")
     document = worker.failure(point.digest, spec.job, point.params, lost)
     store.fail(point.digest, document)
     return document

@@ -26,7 +26,8 @@ class Point:
     def document(self) -> dict[str, Any]:
         """As the worker reads it."""
         return {"digest": self.digest, "params": self.params, "kind": self.planned.kind, "work": self.planned.work,
-                "memory_mb": self.planned.memory_mb, "boot": self.planned.boot, "edges": self.planned.edges}
+                "memory_mb": self.planned.memory_mb, "threads": self.planned.threads, "boot": self.planned.boot,
+                "edges": self.planned.edges}
 
 
 def plan(spec: Spec, say: Say) -> list[Point]:

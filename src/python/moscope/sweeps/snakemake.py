@@ -17,6 +17,8 @@ from moscope.errors import UserError, unknown_name
 PURPOSE = "sweep"
 LOCAL, SLURM = "local", "slurm"
 EXECUTORS = (LOCAL, SLURM)
+LOG = "snakemake.log"
+REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(.+?)'\.?\n", re.DOTALL)  # of Snakemake's plug-in
 GRACE_S = 20.0
 POLL_S = 0.2
 LATENCY_S = 60  # that files of other machines may take to appear on a shared file system
@@ -36,8 +38,8 @@ def check_executor(name: str) -> None:
 def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[str]:
     common = ["--snakefile", str(root / "workflow" / "Snakefile"), "--directory", str(root), "--keep-going", "--nolock",
               "--ignore-incomplete", "--rerun-triggers", "mtime", "--drop-metadata", "--nocolor", "--scheduler", "greedy"]
-    if executor == LOCAL:
-        return [*common, "--cores", str(at_once), "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
+    if executor == LOCAL:  # `at_once` points, of however many threads
+        return [*common, "--cores", str(at_once), "--set-threads", "point=1", "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
     return [*common, "--executor", "slurm", "--jobs", str(at_once), "--latency-wait", str(LATENCY_S), "--retries", str(TRIES - 1),
             "--slurm-requeue", "--slurm-init-seconds-before-status-checks", str(FIRST_LOOK_S), *without_accounting()]
 
@@ -58,7 +60,7 @@ def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callabl
     open in it. It dies with this process; the workers see that and end."""
     python = bootstrap.extra_venv(PURPOSE, bootstrap.Relay(say)) / "bin" / "python"
     environment = {**bootstrap.clean_environment(), "PATH": f"{python.parent}:{os.environ.get('PATH', '')}"}
-    with (root / "snakemake.log").open("ab") as log:
+    with (root / LOG).open("ab") as log:
         process = subprocess.Popen([str(python), "-P", "-m", "snakemake", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                    cwd=root, env=environment, start_new_session=True, pass_fds=(lock,), preexec_fn=_dies_with_parent)
         try:
@@ -92,4 +94,18 @@ def _dies_with_parent() -> None:
 
 
 def last_words(root: Path, lines: int = 30) -> str:
-    return bootstrap.tail(root / "snakemake.log", lines)
+    return bootstrap.tail(root / LOG, lines)
+
+
+def log_size(root: Path) -> int:
+    return (root / LOG).stat().st_size if (root / LOG).exists() else 0
+
+
+def refusal(root: Path, since: int) -> str | None:
+    """What Slurm has said of a job that it does not take, in the log from there on."""
+    if not (root / LOG).exists():
+        return None
+    with (root / LOG).open("rb") as log:
+        log.seek(since)
+        said = REFUSED.search(log.read().decode(errors="replace"))
+    return "; ".join(line.removeprefix("sbatch: error: ").rstrip(".") for line in said[1].split("\n")) if said else None

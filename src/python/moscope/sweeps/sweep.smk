@@ -35,6 +35,7 @@ rule point:
         lambda wildcards: [ancient(f"boots/{boot}.ckpt") for boot in [POINTS[wildcards.point]["boot"]] if boot],
     output:
         "marks/{point}",
+    threads: lambda wildcards: POINTS[wildcards.point]["threads"]
     resources:
         mem_mb=lambda wildcards: POINTS[wildcards.point]["memory_mb"],
         runtime=config["runtime_minutes"],

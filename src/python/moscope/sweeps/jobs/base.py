@@ -26,7 +26,7 @@ MB = 1 << 20
 @dataclass(frozen=True)
 class Planned:
     """`identity`: all that determines the result. `kind`: points of one kind take about the same time, which grows with `work`.
-    `memory_mb`: of the host, `boot_memory_mb` for the boot alone.
+    `memory_mb`: of the host, `boot_memory_mb` for the boot alone; `threads`: of the host.
     `boot`: the key of the booted guest that the point starts from; `edges`: the links of its machine."""
 
     identity: dict[str, Any]
@@ -35,6 +35,7 @@ class Planned:
     work: float = 1.0
     memory_mb: int = 500
     boot_memory_mb: int = 500
+    threads: int = 1
     boot: str | None = None
 
     @property

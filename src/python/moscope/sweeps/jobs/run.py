@@ -50,7 +50,8 @@ class Run(Job):
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
         memory = wanted_bytes(job.job(plan, one, Path()), speeds.kept_bytes(kind_of(one))) // MB
         boot = machine_bytes(one.cores) // MB
-        return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory, boot,
+        chips = -(-one.cores // int(plan.machine.cores_per_chip))  # each has at most one thread
+        return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory, boot, min(plan.threads or 1, chips),
                        checkpoints.key(configuration(plan, one, made_from)))
 
     def lacking(self, params: Params) -> list[str]:
