@@ -8,7 +8,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from moscope import paths
+from moscope.cli import Shared
+from moscope.commands.protocol.check import without_script
+from moscope.errors import UserError
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("c.toml: Permission denied: expected a file that can be written")])
+def test_a_failure_without_a_script_stays_the_answer(error: BaseException) -> None:
+    def fails() -> int:
+        raise error
+
+    shared = Shared(quiet=True)
+    assert without_script(shared, fails) is None and without_script(shared, lambda: 7) == 7
 
 
 def test_ctrl_c_ends_a_check_with_what_it_has(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ class Declarer:
         elif isinstance(decl, ast.InPort):
             decl.index = len(machine.in_ports)
             rank = decl.pairs.get("rank", "0")
-            if rank.isdigit():
+            if rank.isdecimal():
                 decl.rank = int(rank)
             else:
                 self.diagnostics.error(decl.loc, f"rank: '{rank}': expected a number")
@@ -369,7 +369,7 @@ class Declarer:
         name = param.type.name
         if name == "bool" and isinstance(value, str) and value in ("True", "False", "true", "false"):
             value = value in ("True", "true")
-        elif name not in ("bool", "std::string") and isinstance(value, str) and value.lstrip("-").isdigit():
+        elif name not in ("bool", "std::string") and isinstance(value, str) and value.lstrip("-").isdecimal():
             value = int(value)
         fits = {"bool": isinstance(value, bool), "std::string": isinstance(value, str)}.get(
             name, isinstance(value, (int, float, str)) and not isinstance(value, bool))

@@ -72,10 +72,15 @@ def read(slicc: str, program: ast.Program) -> Roles:
 def _read(path: Path, program: ast.Program) -> Roles:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise RolesError(f"{path}: {problem.strerror}: expected a file that can be read") from problem
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise RolesError(f"{path}: not TOML: {problem}: expected the tables machines and sequencer") from problem
     _known(path, "", found, ("machines", "sequencer"))
     _known(path, "sequencer.", found.get("sequencer", {}), ("nt_store_type", "uncached_load_type"))
+    for key, value in found.get("sequencer", {}).items():
+        if not isinstance(value, str):
+            raise RolesError(f"{path}: sequencer.{key}: {value!r}: expected a request type, such as \"IO\"")
     machines = {machine.name: machine for machine in program.machines}
     _known(path, "machines.", found.get("machines", {}), machines)
     for name, given in found.get("machines", {}).items():

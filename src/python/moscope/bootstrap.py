@@ -123,6 +123,8 @@ def _install(missing: list[str], lacking: Callable[[], list[str]], voice: Voice)
     if not own_python and set(missing) & {"python3-dev", "python3-venv"}:
         raise UserError(f"{sys.executable}: this Python has no headers or no ensurepip module: expected the "
                         "distribution's python3 first on PATH, or this Python's development files")
+    if "g++" in missing and "CXX" in os.environ:
+        raise UserError(f"CXX: {toolchain.CXX}: no such program: expected the name or path of a C++ compiler, without options")
     names = " ".join(missing)
     install = f"apt-get update && apt-get install -y --no-install-recommends {names}"
     if shutil.which("apt-get") is None:

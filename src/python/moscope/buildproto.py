@@ -32,7 +32,7 @@ BESIDE = (".roles.toml", PRELUDE, ".hh")
 INCLUDE = re.compile(r"""\binclude\s+(?:"([^"\n]+)"|'([^'\n]+)')""")
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
 # What generated code may include: a change of these rebuilds the protocols.
-RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime")
+RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime", "src/mem/prefetch")
 # In kept warnings, for the protocol's folder: the build is kept by content, and found again from wherever that lies.
 HERE = "//protocol//"
 

@@ -240,6 +240,20 @@ def test_a_file_may_register_a_topology_of_its_own(tmp_path: Path) -> None:
     assert load_machine(path).hops()[1] == [1, 0, 2, 2, 2, 2, 2, 2]
 
 
+def test_a_topology_of_a_file_does_not_take_the_name_of_a_built_in(tmp_path: Path) -> None:
+    text = "@topology('ring')\ndef ring(chips):\n    return [(0, c) for c in range(1, chips)]\n"
+    with pytest.raises(UserError, match="mine.py:.*topology: 'ring' is one of moscope's: expected another name"):
+        load_machine(write(tmp_path, BASE + text + "machine = replace(base, topology='ring')\n"))
+
+
+@pytest.mark.parametrize(("body", "says"), [("pass", "TypeError: 'NoneType' object is not iterable"),
+                                            ("return [(0, 1 // (chips - 8))]", "ZeroDivisionError")])
+def test_a_topology_that_fails_is_an_error_of_its_line(tmp_path: Path, body: str, says: str) -> None:
+    text = f"@topology('mine')\ndef mine(chips):\n    {body}\n"
+    with pytest.raises(UserError, match=rf"topology: mine \(mine.py:\d+\): {says}.*: expected edges for 8 chips"):
+        load_machine(write(tmp_path, BASE + text + "machine = replace(base, topology='mine')\n"))
+
+
 def test_loading_leaves_nothing_behind(tmp_path: Path) -> None:
     write(tmp_path, BASE + "machine = base\n", "base_machine.py")
     load_machine(write(tmp_path, "from base_machine import machine\n"))

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from moscope import jsonio
+from moscope.cli import Shared
 from moscope.config import load_machine
+from moscope.experiment import prepare
 from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit
-from moscope.latencies.rows import measuring_core, middle_half
+from moscope.latencies.rows import levels, measuring_core, middle_half
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -172,3 +174,11 @@ def test_a_link_without_buffers_behind_it_is_named_with_its_channel() -> None:
     link = {"name": "0->2", "channels": {"request": channel(100, 0), "response": channel(200, 650)}}
     limit = find_limit({"network": {"links": [link], "ports": []}}, 1000, LOAD, 500)
     assert limit.name == "link 0->2, buffers of channel response"
+
+
+def test_a_row_leaves_out_nodes_that_packets_reach_by_a_detour() -> None:
+    edges = "0-1 0-2 0-3 1-4 2-6 3-4 3-5 4-5 4-6 5-7 6-7"
+    subject = prepare(Shared(machine="opteron48", sets=[f"topology={edges}"], quiet=True))
+    assert subject.machine.hops()[0][6] == 2
+    nodes = {row.name: row.nodes for row in levels(subject) if row.nodes}
+    assert nodes["DRAM 2 hops"] and 6 not in nodes["DRAM 2 hops"]

@@ -80,7 +80,7 @@ class Param(Described, Typed):
     @property
     def virtual_network(self) -> int | None:
         text = self.pairs.get("virtual_network")
-        return int(text) if text is not None and text.isdigit() else None
+        return int(text) if text is not None and text.isdecimal() else None
 
     @property
     def vnet_type(self) -> str | None:

@@ -78,7 +78,7 @@ def _buffer(port: ast.InPort) -> str:
 
 def _named(where: str, key: str, row: dict[str, Any], known: dict[str, Any]) -> Any:
     value = row.get(key)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise RolesError(f"{where}{key}: {value!r}: expected one of {', '.join(known)}")
     return known[value]
 

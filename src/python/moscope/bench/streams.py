@@ -22,7 +22,7 @@ def streams_of(subject: Subject, loop: str, cores: int, in_flight: int) -> list[
     for core in range(cores):
         for n, op in enumerate(ops):
             base = core // per_chip * size + (core % per_chip * len(ops) + n) * region
-            base += scattered_page(subject.seed, 3 * core + n) % (region // 4 // PAGE) * PAGE
+            base += scattered_page(subject.seed, 3 * core + n) % max(1, region // 4 // PAGE) * PAGE
             share = max(1, in_flight // len(ops) + (n < in_flight % len(ops)))
             found.append({"core": core, "op": op, "in_flight": share, "order": "pages", "seed": subject.seed * 1000 + core * 3 + n,
                           "ranges": [[base, region // 2 // PAGE * PAGE]]})

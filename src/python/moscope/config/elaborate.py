@@ -134,8 +134,9 @@ def placement(description: Mapping[str, Any], machine: Machine, homes: int) -> l
         return []
     if roles.per in ("core", "pair"):
         step = 2 if roles.per == "pair" else 1
-        if machine.cores % step:
-            raise ConfigError(f"{machine.cores} cores: two of them share a {description['type']}", "an even number of cores", "--cores")
+        if machine.cores_per_chip % step:
+            raise ConfigError(f"cores_per_chip: {machine.cores_per_chip}: two cores of a chip share a {description['type']}",
+                              "an even number")
         return [(core // machine.cores_per_chip, core) for core in range(0, machine.cores, step)]
     return [(chip, None) for chip in range(homes if roles.role == "home" else machine.chips)]
 

@@ -12,9 +12,12 @@ import ast
 import importlib
 import pkgutil
 import re
+import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
@@ -108,6 +111,7 @@ def _edge(item: Any) -> Edge:
 # --- the registry ---------------------------------------------------------------------------------
 
 Generator = Callable[[int], Iterable[Any]]
+_OWN = f"{__package__}."
 _registry: dict[str, tuple[Generator, int | None]] = {}
 
 
@@ -115,6 +119,10 @@ def topology(name: str, *, chips: int | None = None) -> Callable[[Generator], Ge
     """Registers a generator of edges; `chips` restricts it to one number of chips."""
 
     def register(generator: Generator) -> Generator:
+        if not generator.__module__.startswith(_OWN):  # which come first, so that the name of one is known
+            _load()
+        if name in _registry and _registry[name][0].__module__.startswith(_OWN):
+            raise ConfigError(f"topology: {name!r:.60} is one of moscope's", "another name")
         _registry[name] = (generator, chips)
         return generator
 
@@ -153,7 +161,19 @@ def make(name: str, chips: int) -> tuple[Edge, ...]:
             f"topology: {name} joins {fixed} chips, and the machine has {chips}",
             f"chips={fixed}, or one of {', '.join(sorted(others))}",
         )
-    return tuple(_edge(e) for e in generator(chips))
+    try:
+        return tuple(_edge(e) for e in generator(chips))
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever a generator may raise
+        where = f" ({_place(error, generator.__code__)})" if isinstance(generator, FunctionType) else ""
+        raise ConfigError(f"topology: {name}{where}: {type(error).__name__}: {error}", f"edges for {chips} chips") from None
+
+
+def _place(error: BaseException, code: CodeType) -> str:
+    """Where in a generator an error arose; its first line for a result that is no list of edges."""
+    lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
+    return f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
 
 
 # --- the graph ------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moscope.config import Machine, References
+from moscope.config.routing import route_hops
+from moscope.errors import UserError
 from moscope.experiment import Subject, check_segments
 from moscope.latencies.references import latency_references
 from moscope.traces.document import walk_document
@@ -64,6 +66,8 @@ def cache_sizes(subject: Subject) -> list[tuple[str, int]]:
                 break
     if not sizes:  # a protocol with a single cache, whatever its name
         arrays = [p for c in subject.elaborated["controllers"] if "core" in c for p in c["params"].values() if isinstance(p, dict)]
+        if not arrays:
+            raise UserError(f"latency: the cores of {subject.interface['protocol']} have no caches: expected a protocol that has some")
         sizes.append(("L1", min(int(a["bytes"]) for a in arrays)))
     return sizes
 
@@ -87,10 +91,12 @@ def levels(subject: Subject) -> list[Level]:
         buffer = size // 2 if inner == 0 else int(math.sqrt(inner * size))
         rows.append(Level(name, _count(reference), "published" if reference else None, max(LINE, buffer // LINE * LINE)))
         inner += size
-    distances = machine.hops()[measuring_core(machine) // int(machine.cores_per_chip)]
+    here = measuring_core(machine) // int(machine.cores_per_chip)
+    distances, routed = machine.hops()[here], route_hops(machine.routes())
     farthest = max(distances)
     for h in range(farthest + 1):
-        nodes = tuple(n for n, d in enumerate(distances) if d == h)
+        at = tuple(n for n, d in enumerate(distances) if d == h)
+        nodes = tuple(n for n in at if routed[here][n] == routed[n][here] == h) or at  # packets to others make a detour
         cycles, source = _dram_reference(references, h)
         if nodes:
             rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import buildproto, config, paths, toolchain
+from moscope.aside import written_aside
 from moscope.config import Count, Topology, replace
 from moscope.errors import BuildFailed, SimulatorBug, UserError
 
@@ -27,6 +28,7 @@ SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
 MAX_MESSAGES = 200  # their number is a byte
 REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH", "nt": "COMMIT", "uncached": "IO"}
+PAST_CACHES = ("nt", "uncached")
 DEVICE = ("read", "write", "part")
 MEMORY_QUEUE = 2
 FLAGS = ["-std=c++20", "-pthread", "-O2", "-march=x86-64-v2", "-fno-inline-functions-called-once", "-Wall",
@@ -65,18 +67,31 @@ class Bounds:
 def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bounds: Bounds) -> list[dict[str, Any]]:
     """The elaborated controllers of the small machine, with one device at most."""
     described = config.load_machine(machine, list(sets))
+    if config.cores_together(interface) > 1:
+        raise UserError("protocol verify: two cores share a controller in this protocol: expected a protocol with one for each core")
     try:
         small = replace(described, chips=Count(bounds.chips, "--chips"), cores_per_chip=Count(bounds.caches // bounds.chips, "--caches"),
                         topology=Topology("fully_connected", None, "--chips"), routing=config.Routing())
         found = config.elaborate(small, interface, caches="tiny", network="ideal", homes=bounds.homes)
     except config.ConfigError as error:
         raise config.blamed(error, machine, list(sets)) from None
+    _check_requests([c["sequencer"] for c in found["controllers"] if "sequencer" in c], bounds.requests)
     kept = [c for c in found["controllers"] if c["role"] != "dma" or (bounds.device and c["version"] == 0)]
     if bounds.device and not any(c["role"] == "dma" for c in kept):
         raise UserError("--device: the protocol has no machine for devices: expected one with a DMASequencer")
     if len(kept) > MAX_CONTROLLERS:
         raise UserError(f"--caches: {len(kept)} controllers in all: expected at most {MAX_CONTROLLERS}")
     return kept
+
+
+def _check_requests(sequencers: list[dict[str, Any]], requests: Sequence[str]) -> None:
+    """Refuses requests that no sequencer of the protocol makes: without a type for stores past the caches, they are stores."""
+    flush = any(s["flushes"] for s in sequencers)
+    past_caches = any(s["nt_store_type"] != "ST" for s in sequencers)
+    lacking = [r for r in requests if r == "flush" and not flush or r in PAST_CACHES and not past_caches]
+    if lacking:
+        known = [r for r in REQUESTS if (flush or r != "flush") and (past_caches or r not in PAST_CACHES)]
+        raise UserError(f"--requests: {', '.join(lacking)}: the protocol has none: expected some of {', '.join(known)}")
 
 
 def renamings(found: Sequence[dict[str, Any]], bounds: Bounds) -> Iterator[list[int]]:
@@ -152,13 +167,14 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                     raise UserError(located) from error
                 raise
             program.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(unfinished, program)
+            with written_aside(program) as aside:  # never a part of it, whoever else runs it
+                shutil.copy(unfinished, aside)
     return program
 
 
 def shape(bounds: Bounds) -> list[str]:
     """The small machine as settings of a description, for the engine."""
-    return [f"chips={bounds.chips}", f"cores_per_chip={bounds.caches // bounds.chips}", "topology=fully_connected"]
+    return [f"chips={bounds.chips}", f"cores_per_chip={bounds.caches // bounds.chips}", "topology=fully_connected", "routing=auto"]
 
 
 def walk(program: Path, seed: int, steps: int) -> list[dict[str, Any]]:

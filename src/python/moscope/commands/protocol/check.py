@@ -6,15 +6,18 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from moscope import buildproto, errors
 from moscope.cli import Shared, command
-from moscope.errors import UserError
+from moscope.errors import MoscopeError, UserError
 from moscope.wording import number
+
+Result = TypeVar("Result")
 
 if TYPE_CHECKING:
     from moscope.protocol.check import Subject
@@ -140,8 +143,19 @@ def _repeat(shared: Shared, subject: "Subject", protocol: str, ops: int, seconds
     origin = Origin(protocol if protocol in buildproto.known_protocols() else str(Path(protocol).absolute()),
                     str(Path(shared.machine).absolute()) if shared.machine.endswith(".py") else shared.machine, tuple(shared.sets),
                     subject.machine["cores"], subject.caches, subject.homes)
-    return make(subject, origin, ops, shared.seed, seconds, file or Path(f"{subject.protocol.name}.counterexample.toml"), request,
-                shared.say)
+    target = file or Path(f"{subject.protocol.name}.counterexample.toml")
+    return without_script(shared, lambda: make(subject, origin, ops, shared.seed, seconds, target, request, shared.say))
+
+
+def without_script(shared: Shared, made: Callable[[], Result]) -> Result | None:
+    """What `made` returns; None where it fails or is interrupted, as the failure that it would repeat is the command's answer."""
+    try:
+        return made()
+    except MoscopeError as error:
+        shared.say(f"no script that repeats the failure: {error}")
+    except KeyboardInterrupt:
+        shared.say("no script that repeats the failure: interrupted")
+    return None
 
 
 def _with(document: dict[str, Any], found: "Counterexample | None") -> dict[str, Any]:

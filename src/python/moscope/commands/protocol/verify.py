@@ -48,8 +48,10 @@ def verify(shared: Shared,
                                                help="Time for making that script short; 0: no script.")] = 20,
            ) -> int:
     """Explore every state of a small machine with a protocol, with messages in every order."""
+    from moscope.commands.protocol.check import without_script
     from moscope.protocol import verify as protocol_verify
     from moscope.schema.units import Size
+    from moscope.traces import files as trace_files
 
     wanted = tuple(r for r in requests.split(",") if r)
     for name in wanted:
@@ -70,12 +72,13 @@ def verify(shared: Shared,
     bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, devices, evict=evict, symmetry=symmetry, reduce=reduce,
                                     pending=pending, messages=messages)
     bounds.check()
+    trace_files.check_target(counterexample)
     answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
     if "violation" in answer and shrink:
         file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
-        script = _script(shared, protocol, bounds, answer["steps"], file, shrink)
+        script = without_script(shared, lambda: _script(shared, protocol, bounds, answer["steps"], file, shrink))
     document = protocol_verify.document(Path(protocol).stem, bounds, answer, script)
     shared.result(document)
     if not shared.json:
