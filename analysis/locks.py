@@ -19,6 +19,8 @@ QUEUED = "queue of waiters"
 OF_TYPES = ("slab", "kernel object")
 CODE = ("kernel code", "module")
 OF_PROGRAMS = ("user symbol", "stack")  # whose names may have spaces, within the arguments of a template
+# Variables of moscope's kernel patches: one line each, which begins with a lock. The image has no types of them.
+OF_PATCHES = ("all_open_files", "node0_receive_buffers", "pseudo_dentries", "pseudo_inodes")
 SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`
 
 
@@ -34,6 +36,8 @@ def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
         before += mark
     parts = re.sub(r"\+0x[0-9a-f]+$", "", rest).split(".")
     plain = [re.sub(r"\[[^]]*\]", "", part) for part in parts]
+    if rest in OF_PATCHES:
+        return rest, "lock"
     for n, part in enumerate(plain):
         if n == 0 and kind in OF_TYPES and len(plain) > 1:
             continue

@@ -206,6 +206,7 @@ file_lock.fl_list                              | slab             | none
 runqueues.clock_task                           | per-CPU variable | none
 task_struct.blocked.sig[0]                     | slab             | none
 task_struct.rcu_read_lock_nesting              | slab             | none
+node0_receive_buffers                          | kernel object    | node0_receive_buffers | lock
 unlock_mount                                   | kernel code      | none
 _raw_spin_lock                                 | kernel code      | none
 super_block.s_remove_count                     | kernel object    | none

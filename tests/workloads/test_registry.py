@@ -48,6 +48,13 @@ def test_a_folder_outside_the_checkout_is_a_workload(folder: Path) -> None:
     assert workloads.programs({"mine"})["workloads/mine"].is_file()
 
 
+def test_a_folder_outside_the_checkout_is_in_no_guest_that_does_not_measure_it(folder: Path) -> None:
+    before = workloads.programs()
+    (folder / "workload.py").write_text(REGISTRATION.replace("NAMES", "'looping',"))
+    w = workloads.find(str(folder))
+    assert workloads.programs() == before and "workloads/mine" in workloads.along(w)
+
+
 def test_one_of_several_workloads_of_a_folder_is_named_behind_a_colon(folder: Path) -> None:
     (folder / "workload.py").write_text(REGISTRATION.replace("NAMES", "'one', 'two'"))
     assert workloads.find(f"{folder}:two").name == "two"
@@ -112,6 +119,16 @@ def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Pat
     assert build.program("one") == first and first.stat().st_mtime_ns == time
     (tmp_path / "workloads/common/c.h").write_text("// changed")
     assert build.program("one") != first
+
+
+def test_a_library_is_built_again_when_a_header_beside_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "seven.c").write_text('#include "seven.h"\nint seven(void) { return SEVEN; }\n')
+    (tmp_path / "seven.h").write_text("#define SEVEN 7\n")
+    first = build.library(tmp_path / "seven.c")
+    assert build.library(tmp_path / "seven.c") == first
+    (tmp_path / "seven.h").write_text("#define SEVEN 8\n")
+    assert build.library(tmp_path / "seven.c") != first
 
 
 def test_a_compiler_that_fortifies_by_itself_builds_the_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

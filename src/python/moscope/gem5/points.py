@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from moscope import jsonio
+from moscope import jsonio, workloads
 from moscope.aside import write_whole
 from moscope.cli import Shared
 from moscope.errors import MoscopeError, UserError
@@ -30,8 +30,8 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
         return options.make(shared, replace(chosen, windows=1))
     # The kernel is named only to have one point where a workload has several.
     plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
-    threaded = programs.threaded()
-    processes = sorted({p.family for p in plan.points if p.family not in threaded})
+    threaded, of_processes = programs.threaded(), {w.name for w in workloads.every() if w.processes}
+    processes = sorted({p.workload for p in plan.points if p.workload in of_processes or p.family not in threaded})
     if processes:
         raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: expected one of "
                         f"{', '.join(sorted(threaded))}, or a kernel (--kernel stock)")

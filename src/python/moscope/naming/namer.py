@@ -350,11 +350,11 @@ class Namer:
             index, offset = divmod(address - thing.start, thing.entry) if thing.entry else (0, address - thing.start)
             instance = f"{thing.instance} [{index}]".strip() if thing.entry else thing.instance
             return self._typed(thing.name, "boot memory" if thing.entry else "kernel object", instance, thing.type, offset)
-        if not guest.in_vmalloc(address):
-            return None
-        owner = self._tasks.stack_of(address)
+        owner = self._tasks.stack_of(address)  # in the direct map without CONFIG_VMAP_STACK, as in the project's kernels
         if owner:
             return Named("kernel stack", "kernel stack", owner)
+        if not guest.in_vmalloc(address):
+            return None
         module = self._mapped.module(address)
         if module:
             return Named(f"{module[1]} [{module[0]}]", "module")

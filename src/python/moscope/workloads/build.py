@@ -71,7 +71,8 @@ def _target(family: str, place: Path, say: Say = silent) -> Path:
 
 
 def _library_target(source: Path) -> Path:
-    key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + source.read_bytes()).hexdigest()[:32]
+    read = [source, *sorted(source.parent.glob("*.h"))]
+    key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + b"".join(p.read_bytes() for p in read)).hexdigest()[:32]
     return paths.cache_dir() / "workloads" / key / f"{source.stem}.so"
 
 

@@ -135,8 +135,8 @@ def elsewhere(w: Workload) -> bool:
 
 def come_along(w: Workload) -> bool:
     """Whether each initial file system has the program. A service's launcher, and a program that links a package's library, are only in
-    those of runs that measure them: what others find in the guest does not change, and they need no package."""
-    return not w.launcher and not libraries.named(w.folder)
+    those of runs that measure them: what others find in the guest does not change, and they need no package. So are the user's own."""
+    return not w.launcher and not libraries.named(w.folder) and not elsewhere(w)
 
 
 def are_built(family: str) -> bool:
