@@ -34,10 +34,10 @@ def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:
     else:
         before, mark, rest = (name if kind in OF_PROGRAMS else name.split(" ")[0]).rpartition(":")
         before += mark
-    parts = re.sub(r"\+0x[0-9a-f]+$", "", rest).split(".")
-    plain = [re.sub(r"\[[^]]*\]", "", part) for part in parts]
     if rest in OF_PATCHES:
         return rest, "lock"
+    parts = re.sub(r"\+0x[0-9a-f]+$", "", rest).split(".")
+    plain = [re.sub(r"\[[^]]*\]", "", part) for part in parts]
     for n, part in enumerate(plain):
         if n == 0 and kind in OF_TYPES and len(plain) > 1:
             continue

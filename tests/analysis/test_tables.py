@@ -17,7 +17,7 @@ from analysis.described import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.filters import of_protocol
-from analysis.locks import lock_of
+from analysis.locks import OF_PATCHES, lock_of
 from analysis.tables.base import NO_WRITER
 from analysis.tables.differences import kernel_pairs, wait_per_operation
 from analysis.tables.kinds import point_kinds
@@ -206,12 +206,17 @@ file_lock.fl_list                              | slab             | none
 runqueues.clock_task                           | per-CPU variable | none
 task_struct.blocked.sig[0]                     | slab             | none
 task_struct.rcu_read_lock_nesting              | slab             | none
-node0_receive_buffers                          | kernel object    | node0_receive_buffers | lock
+node0_receive_buffers                          | kernel symbol    | node0_receive_buffers | lock
 unlock_mount                                   | kernel code      | none
 _raw_spin_lock                                 | kernel code      | none
 super_block.s_remove_count                     | kernel object    | none
 struct page._refcount                          | struct page      | none
 """
+
+
+def test_the_locks_of_patches_are_variables_of_patches(root: Path) -> None:
+    patches = "".join(p.read_text() for p in (root / "kernels" / "patches").glob("*.patch"))
+    assert all(f"__SPIN_LOCK_UNLOCKED({name}.lock)" in patches for name in OF_PATCHES)
 
 
 @pytest.mark.parametrize("row", LOCKS.strip().splitlines(), ids=lambda row: row.split()[0])

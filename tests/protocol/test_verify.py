@@ -14,7 +14,7 @@ import mutations_verify
 import pytest
 from mutations import ALL, SMALL, Mutation
 
-from moscope import buildproto, jsonio
+from moscope import buildproto, config, jsonio
 from moscope.protocol import check, verify, verify_script
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -106,6 +106,13 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
 def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:
     got = moscope("protocol", "verify", "MSI", *options)
     assert got.returncode == 2 and said in got.stderr, got.stderr
+
+
+def test_the_small_machine_of_one_with_a_routing_table_routes_by_itself(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from opteron48 import machine as base\nfrom moscope.config import *\n"
+                    "machine = replace(base, routing=Routing.parse([list(row) for row in base.routes()]))\n")
+    assert config.load_machine(str(file), verify.shape(verify.Bounds())).routing.kind == "auto"
 
 
 def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:

@@ -56,11 +56,12 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
     ('"l3"', '"l4"', r"machines.L1Cache.arrays.cache: 'l4': expected one of l1i"),
     ("latency =", "latancy =", r"machines.L1Cache.values.latancy: unknown: expected eager, latency"),
     ("eager = true", "eager = 0.5", r"machines.L1Cache.values.eager: 0.5: expected a number, true, false or a key"),
+    ('"COMMIT"', "1979-05-27", r"sequencer.nt_store_type: datetime.date\(1979, 5, 27\): expected a request type"),
     ("nt_store_type", "nt_type", r"sequencer.nt_type: unknown: expected nt_store_type, uncached_load_type"),
     ("[sequencer]", "[sequencer", r"not TOML"),
     ("[machines.L1Cache]", '[[machines.L1Cache.kinds]]\n[machines.L1Cache]', r"machines.L1Cache.kinds.0.name: None: expected"),
     ("[machines.L1Cache]", '[machines.L1Cache]\nbelow = 3', r"machines.L1Cache.below: 3: expected the name of a machine"),
-], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "sequencer", "syntax", "kind", "below"])
+], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "request", "sequencer", "syntax", "kind", "below"])
 def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):
         read(protocol, GOOD.replace(old, new, 1))

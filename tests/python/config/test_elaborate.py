@@ -292,3 +292,12 @@ def test_more_free_tbes_than_there_are_is_refused() -> None:
     assert of_type(result, "L1Cache")[0]["params"] == {"free_tbes": 8, "number_of_TBEs": 8}
     with pytest.raises(ConfigError, match="params.L1Cache.free_tbes: 9: expected at most 8, the number of its TBEs"):
         elaborate(load_machine("small", ["params.L1Cache.free_tbes=9"]), crowded)
+
+
+def test_two_cores_that_share_a_controller_are_of_one_chip() -> None:
+    pairs = interface(L1Cache=([param("sequencer", "Sequencer")], [REQUEST]))
+    pairs["machines"][0]["roles"] = {"per": "pair"}
+    found = of_type(elaborate(load_machine("opteron48"), pairs), "L1Cache")
+    assert [c["chip"] for c in found] == [core // 6 for core in range(0, 48, 2)]
+    with pytest.raises(ConfigError, match="cores_per_chip: 3: two cores of a chip share a L1Cache: expected an even number"):
+        elaborate(load_machine("opteron48", ["cores_per_chip=3"]), pairs)

@@ -11,6 +11,10 @@ import pytest
 
 from moscope import jsonio
 from moscope.bench import gem5 as bench_gem5
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.gem5 import points
+from moscope.runs.options import Options
 
 Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -115,3 +119,11 @@ def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: M
                           (("--workload", "exim"), "exim")):
         got = moscope("bench", "gem5", "--machine", "small", "--cores", "2", *options)
         assert got.returncode == 2 and what in got.stderr
+
+
+def test_workloads_of_processes_need_a_kernel_also_where_others_of_their_program_have_threads(tmp_path: Path) -> None:
+    shared = Shared(out=tmp_path / "out", quiet=True)
+    assert points.plan_of(shared, Options(workload="pedsort", cores="1")).points
+    with pytest.raises(UserError, match="--workload: pedsort-processes: gem5's syscall emulation has threads and no processes: expected "
+                       "one of .*pedsort"):
+        points.plan_of(shared, Options(workload="pedsort-processes", cores="1"))

@@ -4,14 +4,17 @@
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moscope import jsonio
+from moscope.bench.streams import streams_of
 from moscope.cli import Shared
 from moscope.config import load_machine
+from moscope.errors import UserError
 from moscope.experiment import prepare
 from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit
@@ -182,3 +185,17 @@ def test_a_row_leaves_out_nodes_that_packets_reach_by_a_detour() -> None:
     assert subject.machine.hops()[0][6] == 2
     nodes = {row.name: row.nodes for row in levels(subject) if row.nodes}
     assert nodes["DRAM 2 hops"] and 6 not in nodes["DRAM 2 hops"]
+
+
+def test_a_protocol_whose_cores_have_no_caches_is_a_user_error() -> None:
+    subject = prepare(Shared(machine="small", quiet=True))
+    without = [{**c, "params": {}} for c in subject.elaborated["controllers"]]
+    bare = replace(subject, elaborated={**subject.elaborated, "controllers": without})
+    with pytest.raises(UserError, match="latency: the cores of .* have no caches: expected a protocol that has some"):
+        levels(bare)
+
+
+def test_streams_need_a_page_for_each_array() -> None:
+    subject = prepare(Shared(machine="opteron48", sets=["memory_per_node=1MiB"], quiet=True))
+    with pytest.raises(UserError, match="memory_per_node: 1MiB: expected 1152KiB or more for triad"):
+        streams_of(subject, "triad", 1, 8)

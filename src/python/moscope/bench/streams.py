@@ -6,6 +6,7 @@ read and write per second, as STREAM counts them: the read of a line before it i
 
 from typing import Any
 
+from moscope.errors import UserError
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
 from moscope.latencies.bandwidth import LINE, PAGE, WARM_FS, WINDOW_FS, lines_to_fill, scattered_page
 
@@ -18,6 +19,9 @@ def streams_of(subject: Subject, loop: str, cores: int, in_flight: int) -> list[
     machine, ops = subject.machine, LOOPS[loop]
     per_chip, size = int(machine.cores_per_chip), machine.memory_per_node.bytes
     region = size // machine.cores // len(ops) // PAGE * PAGE  # as the loads of `latency --bandwidth`: not all ranks of a node
+    if region < 2 * PAGE:
+        least = 2 * PAGE * machine.cores * len(ops)
+        raise UserError(f"memory_per_node: {machine.memory_per_node}: expected {least >> 10}KiB or more for {loop}")
     found = []
     for core in range(cores):
         for n, op in enumerate(ops):

@@ -30,11 +30,11 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
         return options.make(shared, replace(chosen, windows=1))
     # The kernel is named only to have one point where a workload has several.
     plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
-    threaded, of_processes = programs.threaded(), {w.name for w in workloads.every() if w.processes}
-    processes = sorted({p.workload for p in plan.points if p.workload in of_processes or p.family not in threaded})
+    of_processes = {w.name for w in workloads.every() if w.processes}
+    processes = sorted({p.workload for p in plan.points if p.workload in of_processes})
     if processes:
         raise UserError(f"--workload: {', '.join(processes)}: gem5's syscall emulation has threads and no processes: expected one of "
-                        f"{', '.join(sorted(threaded))}, or a kernel (--kernel stock)")
+                        f"{', '.join(sorted(programs.threaded()))}, or a kernel (--kernel stock)")
     return plan
 
 

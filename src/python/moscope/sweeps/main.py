@@ -94,7 +94,6 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     store.forget_failures()
     workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
-    refused = None
     if missing:
         begun = snakemake.log_size(store.root)
         words = snakemake.arguments(store.root, executor, at_once, memory_mb(missing))

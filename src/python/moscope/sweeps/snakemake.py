@@ -98,13 +98,12 @@ def last_words(root: Path, lines: int = 30) -> str:
 
 
 def log_size(root: Path) -> int:
-    return (root / LOG).stat().st_size if (root / LOG).exists() else 0
+    with (root / LOG).open("ab") as log:
+        return log.tell()
 
 
 def refusal(root: Path, since: int) -> str | None:
     """What Slurm has said of a job that it does not take, in the log from there on."""
-    if not (root / LOG).exists():
-        return None
     with (root / LOG).open("rb") as log:
         log.seek(since)
         said = REFUSED.search(log.read().decode(errors="replace"))
