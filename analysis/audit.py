@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.database import connect, quoted
-from analysis.described import MISS_CLASS, SEGMENT, WRITES
+from analysis.described import DEVICE, MISS_CLASS, SEGMENT, WRITES
 from analysis.exports.base import recorded
 from analysis.run_directory import Point
 
@@ -55,7 +55,6 @@ UNEXPLAINED = """
     QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
 SHARING = "class IN ('true_sharing', 'false_sharing')"
-DEVICE = 254
 # This core wrote the line in its last transaction, and another is the last writer: a prefetch has brought that one the right to write.
 WRITTEN_SINCE = """(coalesce(own_written = before, false)
                     AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""
@@ -128,7 +127,7 @@ def contradictions(file: Path, per_chip: int | None = None, prefetched: Sequence
 
 
 def document(points: Iterable[Point]) -> dict[str, Any]:
-    """Of the points that have recorded transactions, as a JSON object."""
+    """As a JSON object. RunDirectoryError: a point has no recorded transactions."""
     found = [_point(p, recorded(p)) for p in points]
     return {"schema": SCHEMA, "ok": not any(one["contradictions"] for one in found), "points": found}
 

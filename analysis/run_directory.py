@@ -47,8 +47,9 @@ class Point:
         return int(self.record.get("cores") or len(self.stats.get("cores", [])))
 
     @property
-    def cores_per_chip(self) -> int:
-        return int(self.config.get("cores_per_chip") or 1)
+    def cores_per_chip(self) -> int | None:
+        """None: the machine is not known, as in a run that has not ended, which has no run.json."""
+        return int(self.config.get("cores_per_chip") or 0) or None
 
     @property
     def core_hz(self) -> int:
@@ -125,6 +126,11 @@ class Run:
     def of_paper(self) -> bool:
         """Whether the machine is the one that the paper's figures were measured on."""
         return paper.is_of(self.record)
+
+    @property
+    def kernels(self) -> list[str]:
+        """In the order of the points. A kernel has one colour in all figures, by its place here (`style.series`)."""
+        return list(dict.fromkeys(p.kernel for p in self.points))
 
     def series(self) -> dict[tuple[str, str], list[Point]]:
         """Points by (workload, kernel), each in order of cores."""

@@ -51,6 +51,12 @@ def color(role: str) -> str:
     return PALETTE[role][0]
 
 
+def series(number: int) -> tuple[str, str]:
+    """Role and marker of one of several series; those of the first sixteen differ."""
+    around = len(SERIES)
+    return SERIES[number % around][0], SERIES[(number + number // around) % around][1]
+
+
 def causes() -> tuple[str, ...]:
     """What a core's time goes to, in the order of stacked bars: the kinds of time, each before its parts."""
     return tuple(cause for kind in TIME_KIND.ranked for cause in (kind, *(part for part, of in PARTS if of == kind)))
@@ -95,7 +101,7 @@ RC: dict[Any, Any] = {
     "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.labelsize": 10, "legend.fontsize": 9,
     "legend.frameon": False, "axes.grid": False, "grid.color": color("grid"), "grid.linewidth": 0.8, "axes.axisbelow": True,
     "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "axes.facecolor": "none", "figure.facecolor": "none", "lines.linewidth": 2,
-    "lines.markersize": 6.5, "hatch.linewidth": 0.6,
+    "lines.markersize": 6.5, "hatch.linewidth": 0.6, "text.parse_math": False,  # names may have dollars
 }
 
 
@@ -164,7 +170,8 @@ def png(fig: Figure, title: str) -> bytes:
     """The figure below its title. The two are drawn separately, because legends outside the axes ignore a title."""
     head = figure(True, TITLE)
     head.set_layout_engine("none")
-    head.text(0.01, 0.5, title, ha="left", va="center", fontsize=12.5, weight="bold", color=color("ink"))
+    with house():
+        head.text(0.01, 0.5, title, ha="left", va="center", fontsize=12.5, weight="bold", color=color("ink"))
     parts = [_drawn(head), _drawn(fig)]
     whole = Image.new("RGB", (parts[1].width, sum(p.height for p in parts)), color("page"))
     whole.paste(parts[0], (0, 0))

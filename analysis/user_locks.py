@@ -3,15 +3,18 @@
 
 A lock is a word that user code changes by locked operations, and whose field, type or functions are named like a lock's. The accesses of
 one core to it are divided into acquisitions: attempts, the kernel's reads of the word (FUTEX_WAIT compares it with the expected value
-before the thread sleeps), and the release. An acquisition ends its attempts with the last locked operation. A release that hits is not
-recorded: a lock that no other core wants stays in its core's cache. So hold times are those of releases that others had disturbed.
+before the thread sleeps), and the release. An attempt has failed if another core's hold, with its release, is around it: a failed
+attempt takes the line away, so the release of who holds the lock misses and is recorded. A release that hits is not recorded: a lock that
+no other core wants stays in its core's cache. So hold times are those of releases that others had disturbed, and of a lock that its core
+has released and taken again within its cache, the first release only.
 
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analysis.database import connect, quoted
@@ -43,13 +46,16 @@ FUTEX = """
 
 @dataclass
 class Acquisition:
-    """By one core; ticks. `released` None: the release hit, or the core holds it yet."""
+    """By one core; ticks. At first each attempt is one (`_acquired` joins them). `released` None: the release hit, or the core holds it
+    yet."""
 
     core: int
     asked: int
     got: int
+    again: bool = False  # its code waits for a lock that the core's attempt before did not get
     released: int | None = None
-    attempts: int = 0
+    given: bool = False  # the release changed the lock's word: what follows in releasing code is not part of it
+    attempts: int = 1
     futex_waits: int = 0
 
 
@@ -67,7 +73,7 @@ class Lock:
     futex_stall: int = 0
     cores: set[int] = field(default_factory=set)
     locking: bool = False  # a function or a name says that it is a lock
-    acquisitions: list[Acquisition] = field(default_factory=list)
+    attempts: list[Acquisition] = field(default_factory=list)
     _open: dict[int, Acquisition] = field(default_factory=dict)
 
     def accessed(self, row: dict[str, Any]) -> None:
@@ -81,26 +87,22 @@ class Lock:
         self.cores.add(core)
         releases = bool(RELEASING.search(code)) or (row["kind"] == "store" and not LOCKING.search(code) and row["byte"] == self.first)
         if releases:
-            if now:
-                now.released = row["ended"]
+            if now and not now.given:
+                now.released, now.given = row["ended"], row["kind"] != "load" and row["va"] == self.va
         elif row["kind"] == "rmw":
             self.va = row["va"]
             library = bool(LOCKING.search(code))
             self.locking = self.locking or library
-            again = now and now.released is None and (bool(WAITING.search(code)) or not library)
-            if not again:
-                now = self._open[core] = Acquisition(core, row["issued"], row["ended"])
-                self.acquisitions.append(now)
-            assert now
-            now.got, now.attempts = row["ended"], now.attempts + 1
+            self._open[core] = Acquisition(core, row["issued"], row["ended"], bool(WAITING.search(code)) or not library)
+            self.attempts.append(self._open[core])
 
     def summary(self, p: Point) -> dict[str, Any]:
         """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links."""
-        ordered = sorted(self.acquisitions, key=lambda one: one.got)
+        ordered = _acquired(self.attempts)
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
         held = [one.released - one.got for one in ordered if one.released is not None]
         waits = [one.got - one.asked for one in ordered]
-        hops = [_hops(p, a.core, b.core) for a, b in handed]
+        hops = [hops for a, b in handed if (hops := _hops(p, a.core, b.core)) is not None]
         return {"name": self.name, "kind": self.kind, "type": self.type, "address": self.line + self.first, "virtual_address": self.va,
                 "stall": self.stall, "spin": self.spin, "wait_share": (self.stall + self.spin) / p.waiting_fs if p.waiting_fs else 0.0,
                 "cores": len(self.cores), "acquisitions": len(ordered), "repeated": sum(one.attempts > 1 for one in ordered),
@@ -111,14 +113,38 @@ class Lock:
                 "handoffs": len(handed), "hops": sum(hops) / len(hops) if hops else None}
 
 
+def _acquired(attempts: list[Acquisition]) -> list[Acquisition]:
+    """The acquisitions that these attempts, in order of `got`, make up, in that order."""
+    holds = sorted((one.got, one.released, one.core) for one in attempts if one.released is not None)
+    begins = [got for got, _, _ in holds]
+
+    def failed(one: Acquisition) -> bool:
+        at = bisect_left(begins, one.got) - 1
+        return one.released is None and at >= 0 and one.got < holds[at][1] and holds[at][2] != one.core
+
+    found: dict[int, Acquisition] = {}  # by the number of the last attempt
+    last: dict[int, tuple[int, Acquisition]] = {}  # by core
+    for number, one in enumerate(attempts):
+        at, before = last.get(one.core, (-1, one))
+        if at >= 0 and (at not in found or (one.again and before.released is None)):
+            found.pop(at, None)
+            one = replace(one, asked=before.asked, attempts=before.attempts + 1, futex_waits=before.futex_waits + one.futex_waits)
+        last[one.core] = number, one
+        if not failed(one):
+            found[number] = one
+    return list(found.values())
+
+
 def document(p: Point) -> dict[str, Any]:
     return {"schema": SCHEMA, "ok": True, "point": p.name, "window": p.window_fs, "locks": locks(p)}
 
 
-def _hops(p: Point, a: int, b: int) -> int:
-    table = p.config.get("hops") or []
-    one, other = a // p.cores_per_chip, b // p.cores_per_chip
-    return int(table[one][other]) if one < len(table) and other < len(table[one]) else int(one != other)
+def _hops(p: Point, a: int, b: int) -> int | None:
+    """Links between the chips of two cores; None: the run's machine is not known."""
+    table, per_chip = p.config.get("hops") or [], p.cores_per_chip
+    if per_chip is None or max(a, b) // per_chip >= len(table):
+        return None
+    return int(table[a // per_chip][b // per_chip])
 
 
 def _middle(values: list[int]) -> int | None:
@@ -145,7 +171,7 @@ def locks(p: Point) -> list[dict[str, Any]]:
         if lock:
             lock.accessed(row)
             last.append((row["issued"], row["core"], lock))
-    kept = [lock for lock in found.all if lock.acquisitions and lock.locking]
+    kept = [lock for lock in found.all if lock.attempts and lock.locking]
     _futex(last, _rows(database, FUTEX.replace("$file", file)))
     for lock in kept:
         lock.spin = _spin(p, lock)

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from analysis.described import WRITES
+from analysis.described import DEVICE, WRITES
 from analysis.exports.base import Export, Slice, transactions
-from analysis.run_directory import FS_PER_S, Point
+from analysis.run_directory import FS_PER_S, Point, RunDirectoryError
 from analysis.tables.transfers import role_of
 
 LINES = 500
@@ -23,7 +23,7 @@ RECORDS = """
     WITH placed AS (
         SELECT *, core // {per_chip} AS chip, kind IN ('load', 'rmw') AS loads, kind IN {writes} AS stores,
                supplier_chip IS NOT NULL AND NOT coalesce(supplier IN {cores} AND supplier_number = core, false) AS moved,
-               supplier IN {cores} AND writer IS NOT NULL AND writer <> core AS dirty, supplier IN {homes} AS home,
+               supplier IN {cores} AND writer NOT IN (core, {device}) AS dirty, supplier IN {homes} AS home,
                supplier_chip = core // {per_chip} AS near
         FROM transactions WHERE NOT buffer_wait AND NOT walk AND kind <> 'fetch'),
     counted AS (
@@ -34,8 +34,8 @@ RECORDS = """
                loads AND NOT moved AND NOT {secondary} AS l2,
                loads AND {secondary} AS fb
         FROM placed),
-    sums AS (SELECT {key}, any_value(name) AS name, count(DISTINCT core) AS cpus, list_sort(list(DISTINCT core)) AS cores,
-           any_value(function) AS function, any_value(process) AS process, {source} AS source,
+    sums AS (SELECT {key}, {first_name} AS name, count(DISTINCT core) AS cpus, list_sort(list(DISTINCT core)) AS cores,
+           {first_function} AS function, {first_process} AS process, {source} AS source,
            {sums}, {cycles} FROM counted GROUP BY ALL)
     SELECT * FROM sums ORDER BY {order}"""
 COUNTS = ("loads", "stores", "lcl_hitm", "rmt_hitm", "llc_hit", "rmt_hit", "lcl_dram", "rmt_dram", "l2", "fb")
@@ -53,16 +53,25 @@ OFFSET_HEAD = ("Index", "Cacheline", "HITM % Rmt", "HITM % Lcl", "Store Refs % L
 
 def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
     suppliers = p.database.rows("SELECT DISTINCT supplier, supplier_role, supplier_per FROM transfers WHERE point = ?", p.name)
+    if p.cores_per_chip is None:
+        raise RunDirectoryError(f"{p.name}: which cores share a chip is not known, as run.json is missing: expected a run that has ended")
     roles = {row["supplier"]: role_of(row) for row in suppliers}
     known = columns(p)
     query = RECORDS.format(
-        key=key, order=order, writes=WRITES, per_chip=p.cores_per_chip, source="any_value(source)" if "source" in known else "NULL",
+        key=key, order=order, writes=WRITES, per_chip=p.cores_per_chip, device=DEVICE,
+        **{f"first_{column}": _first(column) for column in ("name", "function", "process")},
+        source=_first("source") if "source" in known else "NULL",
         secondary="secondary_miss" if "secondary_miss" in known else "false",
         cores=_listed(kind for kind, role in roles.items() if role == ("cache", "core")),
         homes=_listed(kind for kind, (role, _) in roles.items() if role == "home"),
         sums=", ".join(f"count(*) FILTER ({count})::BIGINT AS {count}" for count in COUNTS),
         cycles=", ".join(f"avg(latency) FILTER ({count}) AS {count}_fs" for count in CYCLES))
     return transactions(p, query)
+
+
+def _first(column: str) -> str:
+    """Of several values, that of the first transaction: the table is the same each time."""
+    return f"arg_min({column}, (issued, core))"
 
 
 def columns(p: Point) -> set[str]:
@@ -95,7 +104,7 @@ def _offset(p: Point, n: int, row: dict[str, Any], line: dict[str, Any]) -> tupl
     cycles = (round(Fraction(row[f"{count}_fs"]) * p.core_hz / FS_PER_S) if row[f"{count}_fs"] else "" for count in CYCLES)
     nodes: dict[int, list[int]] = {}
     for core in row["cores"]:
-        nodes.setdefault(core // p.cores_per_chip, []).append(core)
+        nodes.setdefault(core // (p.cores_per_chip or 1), []).append(core)
     said = " ".join(f"{node}{{{','.join(map(str, found))}}}" for node, found in sorted(nodes.items()))
     return (n, f"{row['line']:#x}", _percent(row["rmt_hitm"], line["rmt_hitm"]), _percent(row["lcl_hitm"], line["lcl_hitm"]), "",
             _percent(row["stores"], line["stores"]), "", f"{row['at']:#x}", row["process"], f"{row['pc']:#x}", *cycles,

@@ -19,6 +19,7 @@ QUERY = f"""SELECT * FROM transactions WHERE NOT buffer_wait AND issued >= ? AND
 FOREVER = 2**62
 LANES = 64  # threads for each core
 LINKS = 1000  # process of the links' counters
+UNKNOWN = 1 << 16  # cores of a chip, where the machine is not known: all are in one process
 
 
 def events(p: Point, part: Slice) -> list[dict[str, Any]]:
@@ -29,7 +30,7 @@ def events(p: Point, part: Slice) -> list[dict[str, Any]]:
         raise RunDirectoryError(f"{p.name}: has no transactions in that time: expected --begin and --length within its windows")
     if len(rows) > MOST:
         raise RunDirectoryError(f"{p.name}: has more than {MOST} transactions in that time: expected a shorter --length")
-    per_chip = p.cores_per_chip
+    per_chip = p.cores_per_chip or UNKNOWN
     found: list[dict[str, Any]] = []
     busy: dict[int, list[int]] = {}
     for row in rows:
@@ -56,7 +57,8 @@ def _titles(busy: dict[int, list[int]], per_chip: int) -> list[dict[str, Any]]:
     def title(what: str, chip: int, thread: int, key: str, value: object) -> dict[str, Any]:
         return {"ph": "M", "pid": chip, "tid": thread, "name": what, "args": {key: value}}
 
-    found = [title("process_name", chip, 0, "name", f"chip {chip}") for chip in sorted({core // per_chip for core in busy})]
+    chips = sorted({core // per_chip for core in busy})
+    found = [title("process_name", chip, 0, "name", "cores" if per_chip == UNKNOWN else f"chip {chip}") for chip in chips]
     for core, lanes in sorted(busy.items()):
         for lane in range(min(len(lanes), LANES)):
             thread = core * LANES + lane

@@ -13,7 +13,6 @@ from analysis.run_directory import Run
 from analysis.tables.differences import kernel_pairs, wait_per_operation
 
 MOST = 8
-ROLES = ("series1", "series2")
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
@@ -24,18 +23,20 @@ def draw(run: Run, wide: bool) -> Figure | None:
     fig = style.figure(wide, 0.6 + sum(0.9 + 0.36 * MOST for _ in rows))
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
-        _bars(ax, [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST], wide)
+        roles = [style.series(run.kernels.index(p.kernel))[0] for p in (first, second)]
+        _bars(ax, [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST], roles, wide)
         point = f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:"
         ax.set_title(point + (" " if wide else "\n") + ("by line" if kind == "line" else "by waiting function"))
         ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
-    kernels = list(dict.fromkeys((first.kernel, second.kernel) for first, second in found))[0]
-    style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES], list(kernels), 2)
+    kernels = list(dict.fromkeys(p.kernel for pair in found for p in pair))
+    style.legend_above(fig, [Patch(color=style.color(style.series(run.kernels.index(kernel))[0])) for kernel in kernels], kernels,
+                       4 if wide else 2)
     return fig
 
 
-def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], wide: bool) -> None:
+def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], roles: list[str], wide: bool) -> None:
     for y, (_, _, *values) in enumerate(rows):
-        for n, (value, role) in enumerate(zip(values, ROLES, strict=True)):
+        for n, (value, role) in enumerate(zip(values, roles, strict=True)):
             ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
             ax.annotate(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
                         textcoords="offset points", va="center", fontsize=8)

@@ -28,17 +28,18 @@ def draw(run: Run, wide: bool) -> Figure | None:
     for n, workload in enumerate(workloads):
         mine = {kernel: points for (w, kernel), points in series.items() if w == workload}
         for ax, per_core in ((axes[2 * n], True), (axes[2 * n + 1], False)):
-            _panel(ax, workload, mine, per_core, handles, len(workloads) > 1, run.of_paper)
+            _panel(ax, workload, mine, per_core, handles, len(workloads) > 1, run)
     style.legend_above(fig, list(handles.values()), list(handles), 4 if wide else 1)
     return fig
 
 
 def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool, handles: dict[str, Any], several: bool,
-           of_paper: bool) -> None:
+           run: Run) -> None:
     style.horizontal_grid(ax)
-    top = paper.PER_CORE_AXIS.get(workload, 0.0) if per_core and of_paper else 0.0
+    top = paper.PER_CORE_AXIS.get(workload, 0.0) if per_core and run.of_paper else 0.0
     counts = {p.cores for points in mine.values() for p in points}
-    for (kernel, points), (role, marker) in zip(mine.items(), style.SERIES * len(mine), strict=False):
+    for kernel, points in mine.items():
+        role, marker = style.series(run.kernels.index(kernel))
         share = [1 / max(p.cores, 1) if per_core else 1.0 for p in points]
         values = [(p.number("throughput_per_s") or 0.0) * s for p, s in zip(points, share, strict=True)]
         known = [p.number("stderr_per_s") for p in points]
@@ -46,7 +47,7 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
         handles[f"moscope: {kernel}"] = ax.errorbar([p.cores for p in points], values, yerr=errors, color=style.color(role),
                                                     marker=marker, capsize=4, elinewidth=1.4)
         top = max([top, *(v + (0.0 if math.isnan(e) else e) for v, e in zip(values, errors, strict=True))])
-    for published, marker in zip(paper.THROUGHPUT.get(workload, ()) if of_paper else (), PAPER_MARKERS, strict=False):
+    for published, marker in zip(paper.THROUGHPUT.get(workload, ()) if run.of_paper else (), PAPER_MARKERS, strict=False):
         at = [n for n, _ in published.points]
         values = [v / n if per_core else v for n, v in published.points]
         handles[published.label] = ax.plot(at, values, color=style.color("muted"), linestyle=":", marker=marker, markeredgewidth=2,

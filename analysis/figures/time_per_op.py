@@ -55,7 +55,8 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]], of_paper: bool
     style.horizontal_grid(ax)
     handles: dict[str, Any] = {}
     most = 4
-    for ((workload, kernel), points), (role, marker) in zip(series.items(), style.SERIES * len(series), strict=False):
+    for number, ((workload, kernel), points) in enumerate(series.items()):
+        role, marker = style.series(number)
         known = [p for p in points if p.number("kernel_share") is not None]
         if not known:
             continue

@@ -51,7 +51,7 @@ def default_point(run: Run) -> Point | None:
 
 
 def identity(p: Point) -> str:
-    return "p-" + "".join(c if c.isalnum() else "-" for c in p.name)
+    return "p-" + "".join(c if c.isalnum() or c == "-" else f"_{ord(c):x}" for c in p.name)
 
 
 def picker(run: Run, chosen: Point) -> str:

@@ -2,11 +2,14 @@
 """Flame graphs of waiting on the page (Gregg, CACM 59(6), 2016): a bar for each function, as wide as its share of the waiting, below the
 function that called it. Without scripts the whole is shown; with them a click on a bar makes it fill the width."""
 
+import re
+
 from analysis.chains import Chain, chains, sampled
 from analysis.chains.tree import placed, tree
 from analysis.page.markup import code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
 
+ENTRY = re.compile(r"entry_|asm_|do_syscall|exc_|sysvec_|common_interrupt")  # functions of the kernel that a program's are followed by
 ROW = 20  # pixels
 NARROWEST = 0.002  # of the whole; narrower bars are left out
 SHOWN = 3  # chains in words
@@ -41,13 +44,20 @@ def _words(one: Chain) -> str:
     return ' <span class="quiet">←</span> '.join(code(frame) for frame in reversed(one.frames)) or '<span class="quiet">unknown</span>'
 
 
+def _kind(function: str, above: str) -> str:
+    """Of a line, or of a program's function or the kernel's. A function that was inlined in a program's has no program in its name."""
+    if function.startswith("["):
+        return "l"
+    return "u" if ":" in function or (above == "u" and not ENTRY.match(function)) else "k"
+
+
 def graph(found: list[Chain], with_lines: bool = False) -> str:
     root = tree(found, with_lines)
-    bars, deepest = [], 0
+    bars, deepest, above = [], 0, dict[int, str]()
     for call, depth, start, width in placed(root, NARROWEST):
         deepest = max(deepest, depth)
         label = f"{call.function}: {percent(width, 1)}, {number(call.waiting / FS_PER_US, 1)} µs"
-        kind = "a" if depth < 2 else "l" if call.function.startswith("[") else "u" if ":" in call.function else "k"
+        kind = above[depth] = "a" if depth < 2 else _kind(call.function, above[depth - 1])
         bars.append(f'<button type="button" class="{kind}" data-x="{start:.5f}" data-w="{width:.5f}" title="{esc(label)}" '
                     f'style="left:{100 * start:.3f}%;width:{100 * width:.3f}%;top:{depth * ROW}px">{esc(call.function)}</button>')
     return f'<div class="flames" style="height:{(deepest + 1) * ROW}px">{"".join(bars)}</div>'

@@ -83,9 +83,9 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     many = f'<span class="chip">{number(line["lines"])} lines</span>' if line["lines"] > 1 else ""
     story = episodes.page_of(p, line["name"], line["kind"])
     step = f'<a class="chip" href="{esc(story)}">step through an episode</a>' if story else ""
-    facts = [f"{number(line['transfers'])} transfers"]
+    facts = [f"{number(line['transfers'])} transactions"]
     if line["cores"]:
-        facts.append(f"{line['cores']} core{'s' if line['cores'] != 1 else ''} waited")
+        facts.append(f"by {line['cores']} core{'s' if line['cores'] != 1 else ''}")
     if line["stall_us"] is not None:
         facts.append(f"{number(line['stall_us'], 1)} µs of stall")
     if line["spin_us"]:
@@ -210,6 +210,6 @@ def _single(p: Point) -> str:
     rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["wait_share"], 2)),
              number(one["transfers"]), esc(style.LABELS.get(one["class"], one["class"])), code(one["writer"]) if one["writer"] else "",
              code(one["waiter"]) if one["waiter"] else "") for n, one in enumerate(lines[:MOST], 1)]
-    inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transfers", "class", "written by",
+    inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transactions", "class", "written by",
                                                "waited for by"), rows, (4, 5))
     return f'<details class="more"><summary>The {len(rows)} hottest single lines</summary>{inner}</details>'

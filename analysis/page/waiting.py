@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from analysis.page.lines import functions as function_list
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point
+from analysis.tables.base import share
 from analysis.tables.functions import waiting_functions
 from analysis.tables.kinds import point_kinds
 from analysis.tables.locks import point_locks
@@ -52,7 +53,7 @@ def user_locks(p: Point) -> str:
                       (code(one["name"]), esc(percent(one["wait_share"], 1)), number(one["waiters"], 2), number(one["acquisitions"]),
                        _ns(one["waited_ns"]), _ns(one["waited_longest_ns"]), _ns(one["held_ns"]), number(one["handoffs"]),
                        "" if one["hops"] is None else number(one["hops"], 1), number(one["futex_waits"]), number(one["futex_us"], 1))
-                      for one in point_user_locks(p) if one["wait_share"] >= 0.0005][:12], range(1, 11))
+                      for one in point_user_locks(p) if one["wait_share"] + share(one["futex_stall"], p) >= 0.0005][:12], range(1, 11))
 
 
 def functions(p: Point) -> str:

@@ -10,7 +10,7 @@ def points(run: Run) -> Table:
     names = ("ops", "throughput_per_s", "stderr_per_s", "kernel_share", "user_us_per_op", "system_us_per_op", "instructions",
              "host_s", "host_s_per_ms")
     return table((*names, "throughput_per_core_per_s", "memory_share", "bottleneck"), (
-        (*key(p), *(p.number(n) for n in names), (p.number("throughput_per_s") or 0.0) / max(p.cores, 1),
+        (*key(p), *(p.number(n) for n in names), None if p.throughput is None else p.throughput / max(p.cores, 1),
          (p.record.get("cycles") or {}).get("memory"), p.record.get("bottleneck")) for p in run.points))
 
 

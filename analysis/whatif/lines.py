@@ -68,10 +68,10 @@ def _begin(name: str) -> int:
 
 
 def find(p: Point, name: str) -> Subject | None:
-    """Of a name of a line, or of an object, or of a part that begins so."""
+    """Of a name of a line, with its parts, or of an object or a part that begins so."""
     rows = p.database.rows(NAMES, p.name)
-    chosen = [row for row in rows if row["name"] == name] or [
-        row for row in rows if row["name"].startswith(name) and len(name) >= _begin(row["name"]) and ELEMENT.match(row["name"], len(name))]
+    chosen = [row for row in rows if row["name"] == name or row["name"].startswith(name) and len(name) >= _begin(row["name"])
+              and ELEMENT.match(row["name"], len(name))]
     return Subject(name, tuple(dict.fromkeys(row["name"] for row in chosen)), sum(row["waiting"] for row in chosen)) if chosen else None
 
 

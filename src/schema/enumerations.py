@@ -55,5 +55,7 @@ ACCESS_KIND = Enumeration("AccessKind", "AccessKinds", "What an access through t
 }, counted=False)
 # Those that write data.
 WRITES = ("store", "rmw", "nt_store")
+# In place of a writer's core.
+DEVICE = 254
 
 DESCRIPTIONS = (SEGMENT, MISS_CLASS, WAIT, TIME_KIND, ACCESS_KIND)

@@ -3,7 +3,7 @@
 which attribution adds them up. Times are femtoseconds."""
 
 from moscope.schema.describe import Column, Field, Record, Table
-from moscope.schema.enumerations import ACCESS_KIND, MISS_CLASS, SEGMENT
+from moscope.schema.enumerations import ACCESS_KIND, DEVICE, MISS_CLASS, SEGMENT
 
 SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
 USE = "number of the use of the line's page, among all lines' uses"
@@ -21,7 +21,8 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
     Field("segments", "i64", "part of the latency", "fs", each=SEGMENT, bare=True),
     Field("hops", "u16", "links that the messages on its critical path crossed"),
     Field("core", "u8", "the core that waited"),
-    Field("writer", "u8", "the core that wrote the line last; 254: a device; null for waits for the store buffer", default=0xFF, none=0xFF),
+    Field("writer", "u8", f"the core that wrote the line last; {DEVICE}: a device; null for waits for the store buffer",
+          default=0xFF, none=0xFF),
     Field("kind", "u8", "what the access did", values=ACCESS_KIND),
     Field("miss", "u8", "why the line was not there", values=MISS_CLASS, none=len(MISS_CLASS)),
     Field("supplier", "u8", "the type of controller that sent the line, a machine of the protocol"),

@@ -52,6 +52,13 @@ def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
     assert "client:main" not in {call.function for call, _, _, _ in placed(tree(chains(point)), 0.2)}
 
 
+@pytest.mark.parametrize(("function", "above", "kind"), [
+    ("server:loop", "a", "u"), ("take", "u", "u"), ("entry_SYSCALL_64_after_hwframe", "u", "k"), ("do_syscall_64", "k", "k"),
+    ("asm_exc_page_fault", "u", "k"), ("kthread", "a", "k"), ("[lock]", "k", "l")])
+def test_a_function_inlined_in_a_programs_has_the_programs_colour(function: str, above: str, kind: str) -> None:
+    assert flames._kind(function, above) == kind
+
+
 def test_the_page_has_all_functions_and_no_markup_of_a_name(point: Point) -> None:
     page = flames.section(point)
     for function in ("down_write", "client:main", "take (inlined)", "[lock]"):

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from analysis import Point, RunDirectoryError, exports
 from analysis.database import Database
-from analysis.described import MISS_CLASS, SEGMENT
+from analysis.described import DEVICE, MISS_CLASS, SEGMENT
 from analysis.exports import c2c
 from analysis.exports.base import Frame, frames
 
@@ -172,6 +172,21 @@ def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     assert {(one["Offset"], one["Total records"], one["Source:Line"], one["Node{cpus}"]) for one in offsets} == {
         ("0x0", "6", "a.c:3", "0{0,1} 1{7}"), ("0x8", "2", "a.c:3", "0{0}")}
     assert {one["Offset"]: one["cycles lcl hitm"] for one in offsets} == {"0x0": "", "0x8": "200"}, "100 ns at 2 GHz"
+
+
+def test_a_line_that_a_device_wrote_last_is_no_hitm(point: Point, tmp_path: Path) -> None:
+    parquet.write_table(pa.Table.from_pylist([{**one, "writer": DEVICE} for one in ACCESSES]), tmp_path / "transactions.parquet")
+    (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
+    assert line["LLC Load Hitm Total"] == "0" and line["Total records"] == "8"
+
+
+def test_without_the_runs_machine_a_trace_is_of_cores_and_c2c_is_refused(point: Point) -> None:
+    point.config = {}
+    titles = [one["args"]["name"] for one in json.loads(exported(point, "perfetto")["perfetto.json"])["traceEvents"]
+              if one["name"] == "process_name"]
+    assert titles == ["cores"]
+    with pytest.raises(RunDirectoryError, match="p: which cores share a chip is not known, as run.json is missing: expected"):
+        exported(point, "c2c")
 
 
 def test_the_share_of_a_line_is_of_the_hitms_of_all_lines(point: Point, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

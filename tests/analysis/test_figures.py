@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 import synthetic_run
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Patch
 
 from analysis import Point, Run, load, paper, style
 from analysis.figures import all_figures, topology, writer_waiter
@@ -47,6 +48,34 @@ def test_kernels_of_which_no_operations_are_counted_have_no_figure_of_their_diff
     for one in run.points:
         one.record["ops"] = 0
     assert next(f for f in all_figures() if f.name == "kernel-difference").drawn(run, True) is None
+
+
+def test_a_kernel_has_one_colour_in_all_figures_and_the_legend_has_every_kernel(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(4,), kernels=("pk", "stock")))
+    other = load(synthetic_run.write_run(tmp_path / "other", cores=(4,), kernels=("distro", "stock"), workload="gmake"))
+    other.points[0].database = other.points[1].database
+    run.points += other.points
+    colours = {}
+    for name in ("throughput", "kernel-difference"):
+        figure = drawn(name, run, True)
+        for one in figure.legends:
+            for text, handle in zip(one.get_texts(), one.legend_handles, strict=True):
+                made = handle.get_facecolor() if isinstance(handle, Patch) else handle.get_color()  # type: ignore[union-attr]
+                colours[name, text.get_text().removeprefix("moscope: ")] = to_hex(made if isinstance(made, (str, tuple)) else made[0])
+    wanted = {kernel: style.color(style.series(n)[0]) for n, kernel in enumerate(("pk", "stock", "distro"))}
+    assert {key: colour for key, colour in colours.items() if key[1] in wanted} == {
+        (name, kernel): colour for name in ("throughput", "kernel-difference") for kernel, colour in wanted.items()}
+
+
+def test_the_first_sixteen_series_differ() -> None:
+    assert len({style.series(n) for n in range(16)}) == 16
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is(point: Point) -> None:
+    figure = style.figure(True, 1)
+    with style.house():
+        figure.subplots().set_title("count$_$a^")
+    assert "count$_$a^" in style.svg(figure, "k", "t", "c") and style.png(figure, "a$_$b")
 
 
 @BOTH

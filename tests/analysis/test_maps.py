@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The map of a line divides its waiting by byte and field, and each rule of advice holds where it should and nowhere else."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import synthetic_run
 from pyarrow import parquet
 
 from analysis import Point
 from analysis.database import Database
 from analysis.described import MISS_CLASS
-from analysis.maps import LineMap, maps_of
+from analysis.maps import LineMap, document, maps_of
 from analysis.maps.advice import advice
 from analysis.maps.text import cores, letters, waits, writes
+from moscope import cli
+from moscope.commands import report  # noqa: F401  registers itself
 from moscope.naming.layout import SCHEMA
 
 LINE = 0x1000
@@ -159,3 +163,26 @@ def test_a_line_that_no_other_core_takes_needs_no_padding(tmp_path: Path) -> Non
 
 def test_cores_are_listed_as_ranges() -> None:
     assert cores({0, 1, 2, 7, 9, 10}) == "0-2, 7, 9-10" and cores(()) == ""
+
+
+def test_of_a_name_with_two_kinds_the_one_with_the_most_waiting_is_shown_unless_another_is_asked_for(
+        tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(4,))
+    record, stats, found = synthetic_run.point("exim", "distro", 4)
+    rows = sorted(found["lines"], key=lambda row: -int(row["stall"]))
+    first, second = rows[0]["name"], rows[1]
+    second.update(name=first, kind="heap")
+    synthetic_run.write_files(folder / "points/exim-distro-4", record, stats, found)
+
+    monkeypatch.setattr(document, "document", lambda _, name, kind: {"schema": "moscope.map/1", "name": name, "kind": kind})
+
+    def asked(*more: str) -> tuple[int, str, str]:
+        code = cli.main(["report", str(folder), "--line", str(first), "--json", *more])
+        return code, *capfd.readouterr()
+
+    code, out, err = asked()
+    assert code == 0 and json.loads(out)["kind"] == "slab" and "--kind shows the others: heap" in err
+    code, out, err = asked("--kind", "heap")
+    assert (code, err) == (0, "") and json.loads(out)["kind"] == "heap"
+    code, out, err = asked("--kind", "stack")
+    assert code == 2 and out == "" and "--kind: no kind of" in err and "expected one of heap, slab" in err

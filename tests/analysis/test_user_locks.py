@@ -16,6 +16,7 @@ from moscope import jsonio
 NS = 10**6
 LINE, VA = 0x1000, 0x4BB000
 TAKE, WAIT, GIVE = "bank:pthread_mutex_lock", "bank:__lll_lock_wait", "bank:__pthread_mutex_unlock_usercnt"
+CONFIG: dict[str, Any] = {"cores_per_chip": 2, "hops": [[0, 2], [2, 0]]}
 Row = dict[str, Any]
 
 
@@ -29,7 +30,7 @@ def access(core: int, issued: int, latency: int, function: str, kind: str = "rmw
 @pytest.fixture
 def made(tmp_path: Path) -> Any:
     """Locks of these transactions on two chips of two cores; the mutex is the line's bytes 0 to 39, then a counter."""
-    def made(rows: list[Row], typed: bool = True) -> list[Row]:
+    def made(rows: list[Row], typed: bool = True, config: dict[str, Any] = CONFIG) -> list[Row]:
         classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")}
         line = {"line": LINE, "use": 1, "name": "bank:total.mutex", "kind": "user symbol", "object": None, "field": None,
                 "class": "true_sharing", "stall": 0, "spin": 9 * NS, "transfers": 6, "waiters": 3, **classes}
@@ -42,7 +43,7 @@ def made(tmp_path: Path) -> Any:
         for name, table in (("lines", [line]), ("pairs", [pair]), ("transfers", [transfer]), ("fields", fields), ("transactions", rows)):
             parquet.write_table(pa.Table.from_pylist(table), tmp_path / f"{name}.parquet")
         stats = {"cores": [{"window": 1000 * NS}], "attribution": {"exposed": 1000 * NS, "spin": 9 * NS}}
-        p = Point("p", {"cores": 4}, stats, Database({"p": tmp_path}), config={"cores_per_chip": 2, "hops": [[0, 2], [2, 0]]})
+        p = Point("p", {"cores": 4}, stats, Database({"p": tmp_path}), config=config)
         jsonio.validate(user_locks.document(p))
         table, found = tables.ALL["user_locks"](Run(tmp_path, {}, [p], [])), user_locks.locks(p)
         assert {len(column) for column in table.values()} == {len(found)} and table["name"] == [lock["name"] for lock in found]
@@ -85,6 +86,24 @@ def test_attempts_of_a_spin_lock_are_one_acquisition(made: Any) -> None:
             access(0, 60, 10, "bank:work", "store"), access(1, 80, 10, "bank:work")]
     (lock,) = made(spin)
     assert lock["acquisitions"] == 2 and lock["held"] == 60 * NS and lock["waited_longest"] == 70 * NS
+
+
+def test_without_the_runs_machine_hand_offs_have_no_distance(made: Any) -> None:
+    (lock,) = made(CONTENDED, config={})
+    assert lock["handoffs"] == 2 and lock["hops"] is None
+
+
+def test_attempts_that_fail_in_a_function_named_like_a_lock_are_no_acquisitions(made: Any) -> None:
+    take, give = "bank:spin_lock", "bank:spin_unlock"
+    (lock,) = made([access(0, 0, 10, take), access(1, 20, 10, take), access(2, 25, 10, take), access(1, 40, 10, take),
+                    access(0, 60, 10, give, "store"), access(1, 80, 10, take), access(1, 100, 10, give, "store")])
+    assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["handoffs"] == 1, "core 2 asked and never got it"
+    assert lock["held_known"] == 2 and lock["held"] == 60 * NS and lock["waited_longest"] == 70 * NS
+
+
+def test_a_hold_ends_with_its_first_release_where_the_lock_was_taken_again_within_the_cache(made: Any) -> None:
+    (lock,) = made([access(0, 0, 10, TAKE), access(0, 60, 10, GIVE), access(0, 900, 10, GIVE)])
+    assert lock["acquisitions"] == 1 and lock["held"] == 60 * NS
 
 
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:

@@ -69,6 +69,11 @@ def test_a_file_of_a_program_is_no_object() -> None:
                                                                          ("libc.so.6:main_arena", 1)]
     table = lines.find(point, "libcrypt.so.1:table")
     assert table and table.names == names[2:]
+    with_parts = [{"name": name, "kind": "user symbol", "waiting": 1} for name in ("p:pool", "p:pool[1]", "p:pool+0x8", "p:pools")]
+    point.database.rows = lambda *_: with_parts
+    pool = lines.find(point, "p:pool")
+    assert pool and pool.names == ("p:pool", "p:pool[1]", "p:pool+0x8"), "a name that lines have as a whole has its parts, too"
+    point.database.rows = lambda *_: rows
     assert lines.find(point, "libc") is None and lines.find(point, "libc.so") is None
 
 

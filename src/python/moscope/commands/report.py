@@ -16,6 +16,9 @@ def report(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Show the map of the hottest lines of this name instead: bytes, "
                                                                          "fields, code, cores, and advice.")] = None,
+           kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line: of lines of several kinds of memory with that name, "
+                                                                         "those of this kind. [default: the one with the most "
+                                                                         "waiting]")] = None,
            audit: Annotated[bool, typer.Option("--audit", help="Hold the miss class of every recorded transaction against its other facts "
                                                                "instead, and exit with 1 if one contradicts. Needs a run with --detail "
                                                                "full.")] = False,
@@ -31,9 +34,11 @@ def report(shared: Shared,
 
     if sum((line is not None, audit, locks)) > 1:
         raise UserError("--line, --audit and --locks: each shows something else: expected one of them")
+    if kind is not None and line is None:
+        raise UserError(f"--kind {kind}: without --line: expected the name of lines, too")
     try:
         if line is not None:
-            show_line(shared, run_dir, line)
+            show_line(shared, run_dir, line, kind)
             return errors.OK
         if locks:
             show_locks(shared, run_dir)
@@ -79,8 +84,9 @@ def show_locks(shared: Shared, run_dir: Path) -> None:
         print("\n".join(user_locks.text(made)))
 
 
-def show_line(shared: Shared, run_dir: Path, name: str) -> None:
-    """The map of a name's lines, of the point that the page shows first of those that have the name."""
+def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None) -> None:
+    """The map of a name's lines, of the point that the page shows first of those that have the name. `kind` None: the one with the most
+    waiting, and a note if there are others."""
     from analysis import load
     from analysis.maps import document, text
     from analysis.page.document import default_point
@@ -93,10 +99,16 @@ def show_line(shared: Shared, run_dir: Path, name: str) -> None:
     if not known:
         why = next((f" ({problem})" for problem in run.problems if ".parquet" in problem), "")
         raise UserError(f"{run_dir}: has no tables of lines{why}: expected a run of the embedded engine")
-    found = next(((p, row) for p, row in known if row["name"] == name), None)
-    if found is None:
+    named = [(p, row["kind"]) for p, row in known if row["name"] == name]
+    if not named:
         raise unknown_name("--line", "name", name, {row["name"] for _, row in known})
-    point, row = found
-    shared.result(document.document(point, name, row["kind"]))
+    found = next(((p, its) for p, its in named if kind in (None, its)), None)
+    if found is None:
+        raise unknown_name("--kind", f"kind of {name}", str(kind), {its for _, its in named})
+    others = sorted({its for p, its in named if p is found[0]} - {found[1]})
+    if kind is None and others:
+        print(f"{name}: lines of the kind {found[1]}, which has the most waiting; --kind shows the others: {', '.join(others)}",
+              file=sys.stderr)
+    shared.result(document.document(found[0], name, found[1]))
     if not shared.json:
-        text.show(point, name, row["kind"])
+        text.show(found[0], name, found[1])

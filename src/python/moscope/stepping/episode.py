@@ -11,7 +11,7 @@ from typing import Any
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
-from moscope.schema.enumerations import ACCESS_KIND, SEGMENT
+from moscope.schema.enumerations import ACCESS_KIND, DEVICE, SEGMENT
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
 from moscope.traces.document import vnet_types
@@ -19,7 +19,6 @@ from moscope.traces.script import LINE, OPS
 
 FILE = "episodes.parquet"
 SCRIPT_OPS = dict(zip(ACCESS_KIND.members, OPS, strict=True))
-DEVICE = 254
 # Columns that a history is made of.
 USED = {*SEGMENT.names, "issued", "latency", "exposed", "line", "name", "name_kind", "va", "pc", "function", "process", "writer",
         "writer_pc", "writer_function", "hops", "core", "kind", "class", "supplier", "supplier_number", "supplier_chip", "supplier_state",
