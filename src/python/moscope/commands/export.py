@@ -20,7 +20,8 @@ def export(shared: Shared,
                                                                           "the report shows first.")] = None,
            begin: Annotated[str | None, typer.Option(metavar="T", help="perfetto: start of the trace after the first transaction, such as "
                                                                        "50us.")] = None,
-           length: Annotated[str | None, typer.Option(metavar="T", help="perfetto: length of the trace. Default: to the end.")] = None,
+           length: Annotated[str | None, typer.Option(metavar="T", help="perfetto: length of the trace, which has at most 500 000 "
+                                                                       "transactions. Default: to the end.")] = None,
            ) -> None:
     """Export a run for Perfetto, pprof, flame graphs, or as the tables of perf c2c.
 

@@ -32,7 +32,7 @@ def run(shared: Shared,
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,
-        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1,12,24,36,48.")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1,12,24,36,48 or fewer.")] = None,
         warmup: Annotated[str | None, typer.Option(metavar="T",
                                                    help="Detailed simulation before the first window, such as 2ms. Default: that of the "
                                                         "workload (200us; 3ms to 5ms for `exim`; others in docs/workloads.md).")] = None,
@@ -41,7 +41,7 @@ def run(shared: Shared,
                                                         "workload (500us; 3ms to 50ms for `exim`; others in docs/workloads.md).")] = None,
         windows: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of consecutive windows; their spread gives the standard error. "
-                                                         "Default: 3.")] = None,
+                                                         "Default: that of the workload (3; 10 for `gmake` and `pedsort`).")] = None,
         until_error: Annotated[str | None, typer.Option(metavar="P",
                                                         help="Measure windows until the standard error of throughput is below P, such as "
                                                              "3%. --windows is the limit, then (50 by default).")] = None,
