@@ -20,18 +20,27 @@ MISTAKES = {  # by number: a statement of the action that a load's miss runs, an
     1: ("assert(mod(7, paid) == 0);", "division by 0"),
     2: (f"enqueue(notes_out, ResponseMsg, issue_latency - 20) {NOTE}", "enqueue: latency -18: expected 0 or more cycles"),
     3: ("Set s; s.add(intToID(1000000 + paid)); assert(s.count() == 1);", "Set: element 1000000: expected 0 to 255"),
+    10: ("cacheMemory.allocate(address, new Entry);", "allocate: the line is present: expected its entry to be asked for first"),
+    11: ("NetDest d; assert(d.isElement(unset) == false);", "NetDest: the MachineID was never set"),
+    12: ("NetDest d; d.add(mapAddressToRange(address, MachineType:L2Cache, 6, 2));", "destination L2Cache-.: no such machine"),
+    13: ("dequeueMemRespQueue();", "dequeueMemRespQueue: the machine has no queue of answers from memory"),
     4: ("Addr next := timer.nextAddress(); assert(next == address);", "TimerTable.nextAddress: no timer is set: expected isReady"),
 }
 OF_ANOTHER_HOME = 5
-PAYS, WAITS = 6, 7
+PAYS, WAITS, OF_NO_MACHINE, ASKS = 6, 7, 14, 15
 CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
     # a field of an entry with a name of the runtime's
     ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";'),
     ("      MessageBuffer * mandatoryQueue;", "      MessageBuffer * notes;\n      MessageBuffer * mandatoryQueue;"),
     ("  Tick clockEdge();\n", "  Tick clockEdge();\n  Cycles curCycle();\n  TimerTable timer;\n"
-                             '  bool owed, default="false";\n  Addr owedFor;\n  int paid, default="0";\n'),
+                             '  bool owed, default="false";\n  Addr owedFor;\n  int paid, default="0";\n'
+                             "  MachineID unset;\n  int asked, default=\"0\";\n"),
     # an in_port that needs no message
-    ("  in_port(mandatoryQueue_in,", "  out_port(notes_out, ResponseMsg, notes);\n  in_port(notes_in, ResponseMsg, notes) {\n"
+    ("  in_port(mandatoryQueue_in,", "  out_port(notes_out, ResponseMsg, notes);\n  out_port(asks_out, RequestMsg, notes);\n"
+                                     "  in_port(asks_in, RequestMsg, notes) {\n    if (asks_in.isReady(clockEdge())) {\n"
+                                     "      peek(asks_in, RequestMsg) {\n        asked := asked + 1;\n      }\n"
+                                     "      asks_in.dequeue(clockEdge());\n    }\n  }\n\n"
+                                     "  in_port(notes_in, ResponseMsg, notes) {\n"
                                      "    if (owed) {\n      trigger(Event:Pay, owedFor, getCacheEntry(owedFor), TBEs[owedFor]);\n"
                                      "    }\n  }\n\n"
                                      "  in_port(mandatoryQueue_in,"),
@@ -78,6 +87,11 @@ def _subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     with_statements(cache, "gs_sendGetS", [
         "int kind := addressToInt(bitSelect(address, 6, 9));",
         *(f"if (kind == {number}) {{ {statement} }}" for number, (statement, _) in MISTAKES.items()),
+        f"if (kind == {OF_NO_MACHINE}) {{ NetDest d; d.add(machineID); MachineID other := createMachineID(MachineType:L2Cache, "
+        "intToID(0)); assert(d.isElement(other) == false); d.remove(other); assert(d.count() == 1); }",
+        f"if (kind == {ASKS}) {{ assert(asked == 0); enqueue(asks_out, RequestMsg, 1) {{ out_msg.addr := address; "
+        "out_msg.Requestor := machineID; out_msg.MessageSize := MessageSizeType:Control; } }",
+        "if (kind == 0) { assert(asked == 1); }",
         f"if (kind == {PAYS}) {{ owed := true; owedFor := address; enqueue(notes_out, ResponseMsg, 1) {NOTE} }}"])
     far = " + ".join(["address"] + ["intToAddress(2147483647)"] * 9)
     with_statements(home, "rm_readMemory", [f"if (bitSelect(address, 6, 9) == {OF_ANOTHER_HOME}) {{",
@@ -105,9 +119,23 @@ def test_a_directory_entry_for_a_line_of_another_home_is_an_error(subject: Subje
 
 
 @pytest.mark.long
+def test_no_set_has_a_machine_of_a_type_that_the_protocol_lacks(subject: Subject) -> None:
+    """Its number would be that of the protocol's first machine, here of the one that runs."""
+    (access,) = run(subject, OF_NO_MACHINE)["accesses"]  # type: ignore[misc]
+    assert access["latency_fs"]
+
+
+@pytest.mark.long
 def test_an_in_port_may_start_a_transition_without_a_message(subject: Subject) -> None:
     found = run(subject, PAYS)
     assert [t for t in found["transitions"] if "Pay" in t.values()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.long
+def test_in_ports_may_take_different_types_from_one_buffer(subject: Subject) -> None:
+    """The note in front is left by the in_port of the other type."""
+    found = run(subject, ASKS, PAYS, 0)["accesses"]
+    assert all(access["latency_fs"] for access in found)  # type: ignore[attr-defined]
 
 
 @pytest.mark.long

@@ -354,3 +354,15 @@ def test_a_protocol_is_found_by_name_or_by_path(tmp_path: Path) -> None:
 def test_the_matplotlib_backend_of_a_notebook_does_not_reach_the_front_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     assert "MPLBACKEND" not in bootstrap.clean_environment()
+
+
+@pytest.mark.parametrize(("asked", "error"), [
+    (["--json"], "moscope build: no option called --json: expected --quiet, or targets: engine, "),
+    (["unit-tests"], 'moscope build: no target called "unit-tests": expected a known name, such as unit_tests')])
+def test_an_unknown_target_is_the_users_to_mend(asked: list[str], error: str) -> None:
+    with pytest.raises(UserError, match=f"^{error}"):
+        bootstrap.build_targets(asked)
+
+
+def test_a_build_takes_targets_files_and_options_of_a_letter() -> None:
+    assert bootstrap.build_targets(["--quiet", "-c", "engine", "build/opt/x.so"]) == ["-c", "engine", "build/opt/x.so"]

@@ -210,6 +210,9 @@ def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
 # --- build -----------------------------------------------------------------------------------------------------
 
 
+TARGETS = ("engine", "module", "protocols", "checks", "unit_tests")  # of SConstruct; without any, the first three
+
+
 def build_digest(venv: Path) -> str:
     """Changes whenever a file that the build reads may have changed: names, sizes and times only."""
     digest = hashlib.sha256(f"{venv} {toolchain.CXX}\n".encode())
@@ -254,6 +257,16 @@ def ensure_built(venv: Path, voice: Voice) -> None:
     else:
         voice.say("sources changed, building")
     build(venv, [], voice)
+
+
+def build_targets(arguments: list[str]) -> list[str]:
+    """What `moscope build` is asked for: files and TARGETS. UserError: something else."""
+    for word in arguments:
+        if word.startswith("--") and word != "--quiet":
+            raise UserError(f"moscope build: no option called {word}: expected --quiet, or targets: {', '.join(TARGETS)}")
+        if not word.startswith("-") and "/" not in word and word not in TARGETS:
+            raise unknown_name("moscope build", "target", word, TARGETS)
+    return [word for word in arguments if word != "--quiet"]
 
 
 def build(venv: Path, targets: list[str], voice: Voice) -> None:
@@ -372,7 +385,7 @@ def main(argv: list[str]) -> NoReturn:
             complete(argv)
         venv = prepare(voice)
         if argv[:1] == ["build"]:
-            build(venv, argv[1:], voice)
+            build(venv, build_targets(argv[1:]), voice)
             sys.exit(0)
         ensure_built(venv, voice)
         front_end(venv, argv)

@@ -243,7 +243,7 @@ class AbstractController : public Component {
     }
     [[gnu::always_inline]] void send(MessageBuffer &b, Message *m, std::int64_t latency) {
         m->note_destination();
-        if (b.ingress && m->to == kMaxNodes && m->dest_offset && m->destination().isEmpty()) {
+        if (b.ingress && m->to == kMaxNodes && m->dest_offset && b.vnet != 0xff && m->destination().isEmpty()) {
             message_pool().free(
                 m); // no destination: protocols invalidate sets of sharers without asking whether there are any
             return;

@@ -79,6 +79,13 @@ Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
         consumer->arrive(arrival);
 }
 
+int MessageBuffer::getStallMapSize() const {
+    int lines = 0;
+    for (auto s = stalled_.begin(); s != stalled_.end(); ++s)
+        lines += std::none_of(stalled_.begin(), s, [&](const auto &before) { return before.line == s->line; });
+    return lines;
+}
+
 void MessageBuffer::put_back(Message *m, Tick arrival) { put(m, arrival); }
 
 /// The tick at which m enters the network, behind those to its destinations that were sent before it.

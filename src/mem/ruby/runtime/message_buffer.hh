@@ -112,7 +112,8 @@ class MessageBuffer {
 
     bool isEmpty() const { return queue_.empty(); }
     bool isStallMapEmpty() const { return stalled_.empty(); }
-    int getStallMapSize() const { return static_cast<int>(stalled_.size()); }
+    /// Of lines, not of messages.
+    int getStallMapSize() const;
     bool hasStalledMsg(Addr line) const {
         for (const auto &s : stalled_)
             if (s.line == line)
@@ -120,7 +121,8 @@ class MessageBuffer {
         return false;
     }
     bool areNSlotsAvailable(unsigned n, Tick) const { return capacity == 0 || held() + n <= capacity; }
-    int getSize(Tick) const { return static_cast<int>(held()); }
+    /// Without stalled messages, which count for areNSlotsAvailable.
+    int getSize(Tick) const { return static_cast<int>(ingress ? in_network_entry : queue_.size()); }
     unsigned held() const {
         return ingress ? in_network_entry : queue_.size() + static_cast<unsigned>(stalled_.size());
     }

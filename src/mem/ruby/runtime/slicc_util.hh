@@ -39,7 +39,8 @@ inline MachineID mapAddressToMachine(Addr a, MachineType t) {
 /// Interleaving by address bits, as gem5 spreads banks of a shared cache.
 inline MachineID mapAddressToRange(Addr a, MachineType t, int low, int bits) {
     const Addr n = bits ? (a >> low) & ((Addr{1} << bits) - 1) : 0;
-    return {t, static_cast<NodeID>(n % NodeMap::current->count[t])};
+    const unsigned count = NodeMap::current->count[t]; // 0: what sends to the result says that there is none
+    return {t, static_cast<NodeID>(count ? n % count : n)};
 }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int low, int bits, NodeID cluster) {
     const Addr n = bits ? (a >> low) & ((Addr{1} << bits) - 1) : 0;
@@ -61,7 +62,7 @@ using Cycles = std::int64_t;
 
 inline std::int64_t zero_time() { return 0; }
 inline std::int64_t intToCycles(std::int64_t c) { return c; }
-inline Tick intToTick(std::int64_t c) { return c; }
+inline Tick intToTick(std::int64_t ps) { return ps * 1000; } // gem5's tick is a picosecond, here a femtosecond
 inline NodeID intToID(int n) { return n; }
 inline int IDToInt(NodeID n) { return n; }
 inline int addressToInt(Addr a) { return static_cast<int>(a); }

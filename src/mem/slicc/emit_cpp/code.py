@@ -28,6 +28,8 @@ class Code:
         self.located = located and probe is None
         # The same without a controller: in functions of messages, and outside of machines.
         self.checked = checked
+        # Buffers of which an in_port takes one type of message and leaves others to other in_ports: set while an in_port is written.
+        self.shared: frozenset[str] = frozenset()
         # A stall may end although the controller makes no transition.
         self.stalls_end_with_time = False
 
@@ -95,9 +97,16 @@ class Code:
                 return checked
         arrow = "->" if self.is_pointer(target) else "."
         in_place = target.type is not None and target.type.name == "CacheMemory"
-        args = ", ".join(f"NewEntry<{c_type(a.type_ref.type)}>{{}}" if in_place and isinstance(a, ast.New) else self.expr(a)
-                         for a in e.args)
+        args = ", ".join(self.in_place(a) if in_place else self.expr(a) for a in e.args)
         return f"{self.expr(target)}{arrow}{e.name}({args})"
+
+    def object(self, e: ast.Expr) -> str:
+        """What an expression that may be a pointer points to."""
+        return f"{'*' if self.is_pointer(e) else ''}{self.expr(e)}"
+
+    def in_place(self, e: ast.Expr) -> str:
+        """An argument of CacheMemory, which makes new entries where they stay."""
+        return f"NewEntry<{c_type(e.type_ref.type)}>{{}}" if isinstance(e, ast.New) else self.expr(e)
 
     def checked_method(self, target: ast.Expr, e: ast.MethodCall) -> str | None:
         """A call that may go wrong, with its check; None: it needs none."""
@@ -105,19 +114,25 @@ class Code:
         args = [self.expr(a) for a in e.args]
         match kind, e.name:
             case "CacheMemory", "cacheProbe":
-                return f"victim_of({'*' if self.is_pointer(target) else ''}{self.expr(target)}, {args[0]})"
+                return f"victim_of({self.object(target)}, {args[0]})"
             case "PerfectCacheMemory", "lookup":
                 return f"lookup_or_make({self.expr(target)}, {args[0]})"
             case "NetDest", "add" if e.args[0].type.name == "MachineID":
                 return f"{self.expr(target)}.add(existing({args[0]}))"
+            case "NetDest", "isElement" | "remove":
+                return f"{'is_element' if e.name == 'isElement' else 'remove_from'}({self.expr(target)}, {args[0]})"
+            case "CacheMemory", "allocate":
+                arrow = "->" if self.is_pointer(target) else "."
+                return (f"{self.expr(target)}{arrow}allocate(not_in({self.object(target)}, {args[0]}), "
+                        f"{self.in_place(e.args[1])})") if len(args) == 2 else None
             case "Set", "add" | "remove" | "isElement":
                 return f"{self.expr(target)}.{e.name}(number_of_set({args[0]}))"
             case "TimerTable", "nextAddress":
                 return f"next_address({self.expr(target)})"
             case "DirectoryMemory", "allocate" | "deallocate":
-                arrow = "->" if self.is_pointer(target) else "."
-                object_ = f"{'*' if self.is_pointer(target) else ''}{self.expr(target)}"
-                return f"{self.expr(target)}{arrow}{e.name}({', '.join([f'kept_by({object_}, {args[0]})', *args[1:]])})"
+                arrow, has = "->" if self.is_pointer(target) else ".", "not_in" if e.name == "allocate" else "entered_in"
+                line = f"{has}({self.object(target)}, kept_by({self.object(target)}, {args[0]}))"
+                return f"{self.expr(target)}{arrow}{e.name}({', '.join([line, *args[1:]])})"
         if target.type is not None and target.type.is_handle and self.is_pointer(target):
             return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({', '.join(args)})"
         return None
@@ -221,7 +236,8 @@ class Code:
         base = c_type(s.message_ref.type)
         with self.out.block(""):
             if self.located:
-                self.out(f"[[maybe_unused]] {base} &in_msg = head<{base}>({self.buffer(s.port)});")
+                buffer = self.buffer(s.port)
+                self.out(f"[[maybe_unused]] {base} &in_msg = {'head_for' if buffer in self.shared else 'head'}<{base}>({buffer});")
             elif self.probe is None:
                 self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
             self.block(s.body)

@@ -10,6 +10,7 @@ from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
 from .code import Code, place
+from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_with_time
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
@@ -329,13 +330,7 @@ class MachineEmitter:
         without = [buffer for buffer in read if buffer not in heads]
         out("// Runs transitions as long as one is possible. Returns when the next message that waits is due.")
         with out.block("[[gnu::always_inline]] inline Tick poll()"):
-            if m.in_ports:
-                out("int done = 0;\nagain:")
-            for port in m.in_ports:
-                out(f"// in_port {port.name}, rank {port.rank}")
-                with out.block(""):
-                    self.says_where("in_port", port)
-                    self.code().block(port.body)
+            in_ports(self)
             out("return next_due();")
             if m.in_ports:
                 out("after_transition:")

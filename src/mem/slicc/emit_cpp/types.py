@@ -129,7 +129,7 @@ def message_support(out: Writer, type_: ast.Type) -> None:
         out("Message &h = m;")
         if line:
             out(f"h.line = line_of(m.{line});")
-        if "Destination" in type_.fields:
+        if "Destination" in type_.fields and type_.fields["Destination"].type.name == "NetDest":
             out("h.dest_offset = static_cast<std::uint16_t>(reinterpret_cast<char *>(&m.Destination) - "
                 "reinterpret_cast<char *>(&h));")
         if "MessageSize" in type_.fields:

@@ -117,7 +117,9 @@ TEST_F(Buffered, StalledMessagesComeBackBeforeYoungerOnesInTheirOrder) {
     put(4, 4, 128);
     for (int i = 0; i < 3; ++i)
         buffer.stall(64);
-    EXPECT_EQ(buffer.getStallMapSize(), 3);
+    EXPECT_EQ(buffer.getStallMapSize(), 1); // lines, as in gem5
+    EXPECT_EQ(buffer.getSize(9), 1);        // without stalled messages
+    EXPECT_EQ(buffer.held(), 4);
     EXPECT_TRUE(buffer.hasStalledMsg(64));
     EXPECT_FALSE(buffer.wake(128, 9));
     EXPECT_TRUE(buffer.wake(64, 9));
@@ -134,7 +136,7 @@ TEST_F(Buffered, WakingALineLeavesTheStalledMessagesOfOtherLinesInTheirOrder) {
     for (int i : {2, 4})
         EXPECT_EQ(take(9), i);
     EXPECT_FALSE(buffer.hasStalledMsg(64));
-    EXPECT_EQ(buffer.getStallMapSize(), 4);
+    EXPECT_EQ(buffer.getStallMapSize(), 1);
     EXPECT_TRUE(buffer.wake(128, 9));
     for (int i : {1, 3, 5, 6})
         EXPECT_EQ(take(9), i);

@@ -43,6 +43,30 @@ inline Addr kept_by(const DirectoryMemory &directory, Addr a) {
     return a;
 }
 
+/// The address of a line that a cache or directory does not have yet.
+template <class C> Addr not_in(const C &entries, Addr a) {
+    if (__builtin_expect(entries.lookup(a) != nullptr, 0))
+        throw ProtocolError("allocate: the line is present: expected its entry to be asked for first", line_of(a));
+    return a;
+}
+/// The address of a line that a directory has an entry of.
+inline Addr entered_in(const DirectoryMemory &directory, Addr a) {
+    if (__builtin_expect(directory.lookup(a) == nullptr, 0))
+        throw ProtocolError("deallocate: the directory has no entry of the line", line_of(a));
+    return a;
+}
+
+/// Whether a set has a controller: false for one of a machine type, or with a number, that the machine lacks.
+inline bool is_element(const NetDest &set, MachineID m) {
+    if (__builtin_expect(m.type >= MachineType_NULL, 0))
+        throw ProtocolError("NetDest: the MachineID was never set: expected a machine");
+    return m.num >= 0 && m.num < NodeMap::current->count[m.type] && set.isElement(m);
+}
+inline void remove_from(NetDest &set, MachineID m) {
+    if (is_element(set, m))
+        set.remove(m);
+}
+
 /// One more call of functions that call each other.
 class Deeper {
   public:
@@ -67,6 +91,9 @@ template <class T> T *lookup_or_make(PerfectCacheMemory<T> &table, Addr a) {
         table.allocate(a);
     return table.lookup(a);
 }
+
+/// What leaves an in_port whose type the first message has not.
+struct OfAnotherType {};
 
 class LocatedController : public AbstractController {
   public:
@@ -131,12 +158,29 @@ class LocatedController : public AbstractController {
         also_retired_.push_back(b.pop(now_)); // the cause lives on, as what the transition sends inherits its history
         return 0;
     }
+    void dequeueMemRespQueue() {
+        if (__builtin_expect(!memory_responses, 0))
+            wrong("dequeueMemRespQueue: the machine has no queue of answers from memory");
+        take(*memory_responses);
+    }
     template <class T> T &head(MessageBuffer &b) {
         must_be_ready(b, "peek");
         Message *const m = b.peek();
         if (__builtin_expect(m->type != T::kType, 0))
             wrong("peek: the message in " + b.name + " is of another type");
         return *static_cast<T *>(m);
+    }
+    /// The same where in_ports take different types from one buffer: another type is left to the next in_port.
+    template <class T> T &head_for(MessageBuffer &b) {
+        must_be_ready(b, "peek");
+        if (b.peek()->type != T::kType)
+            throw OfAnotherType{};
+        return *static_cast<T *>(b.peek());
+    }
+    /// After all `ports` of a buffer have been asked, of which `left` did not take the type of its first message.
+    void taken_by_one(const MessageBuffer &b, int left, int ports) const {
+        if (__builtin_expect(left == ports && b.isReady(now_), 0))
+            wrong("in_ports: the message in " + b.name + " is of a type that none of its in_ports takes");
     }
     void stall_head(MessageBuffer &b, Addr a) {
         must_be_ready(b, "stall_and_wait");
