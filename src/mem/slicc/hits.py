@@ -262,6 +262,8 @@ def analyse_hits(machine: Machine) -> HitAnalysis:
             break
     if analysis.port is None or machine.entry_type is None:
         return HitAnalysis()
+    if sum(field.type.name == "DataBlock" for field in machine.entry_type.fields.values()) != 1:
+        return HitAnalysis()  # which one holds the line's bytes may depend on the state
     for statement in ast.walk_statements(analysis.port.body):
         if isinstance(statement, ast.Peek):
             analysis.block_on = statement.pairs.get("block_on", analysis.block_on)

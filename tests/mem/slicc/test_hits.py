@@ -46,6 +46,13 @@ def test_loads_and_stores_of_a_modified_line_are_pure(tmp_path: Path) -> None:
     assert [param.name for param in analysis.hits[0].touches] == ["cache"]
 
 
+def test_without_one_field_of_data_no_hit_is_pure(tmp_path: Path) -> None:
+    """Which of two holds the line's bytes may depend on the state."""
+    cache = (FOLDER / "common" / "cache.sm").read_text()
+    field = next(line for line in cache.splitlines(keepends=True) if "DataBlock" in line and "DataBlk" in line)
+    assert not pairs(analysed(tmp_path, ACTIONS, cache=cache.replace(field, field + field.replace("DataBlk", "OldBlk"), 1)))
+
+
 def test_a_store_that_changes_the_state_is_not_pure(tmp_path: Path) -> None:
     assert ("M", "Store") not in pairs(analysed(tmp_path, replaced("transition(M, Store) {", "transition(M, Store, IM) {")))
 
