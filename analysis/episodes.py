@@ -13,15 +13,15 @@ KEY = "episodes"  # in Point.made: the page of each name and kind, relative to t
 
 
 def write(run: Run) -> None:
-    """Writes the pages. Without the run's machine or protocol there are none, nor without the engine, which knows both; the run's problems
-    say why."""
+    """Writes the pages. Without the run's machine or protocol there are none, nor without the engine, which knows both; the page says
+    why."""
     for point in run.points:
         point.made[KEY] = {}
     try:
         found = [(point, one) for point in run.points for one in episode.episodes_of(run.path, run.path / "points" / point.name)]
         machine = episode.described(run.path) if found else None
     except (MoscopeError, ImportError) as error:
-        run.problems.append(f"no pages step through its episodes, which need the run's machine and protocol: {error}")
+        run.left_out.append(f"pages that step through the run's episodes, which need its machine and protocol: {error}")
         return
     if machine is None:
         return

@@ -111,6 +111,7 @@ class Run:
     problems: list[str]
     # Lines, pairs and transfers of all points, to be queried (analysis/database.py).
     database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
+    left_out: list[str] = field(default_factory=list)  # parts of the report that the run's files are no reason for
 
     @property
     def machine(self) -> str:
@@ -129,7 +130,7 @@ class Run:
 
     @property
     def kernels(self) -> list[str]:
-        """In the order of the points. A kernel has one colour in all figures, by its place here (`style.series`)."""
+        """In the order of the points. A kernel has one colour in figures of kernels, by its place here (`style.series`)."""
         return list(dict.fromkeys(p.kernel for p in self.points))
 
     def series(self) -> dict[tuple[str, str], list[Point]]:

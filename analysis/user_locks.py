@@ -6,7 +6,8 @@ one core to it are divided into acquisitions: attempts, the kernel's reads of th
 before the thread sleeps), and the release. An attempt has failed if another core's hold, with its release, is around it: a failed
 attempt takes the line away, so the release of who holds the lock misses and is recorded. A release that hits is not recorded: a lock that
 no other core wants stays in its core's cache. So hold times are those of releases that others had disturbed, and of a lock that its core
-has released and taken again within its cache, the first release only.
+has released and taken again within its cache, the first release only. Of a lock that several may hold, such as a rwlock, no attempt is
+known to have failed.
 
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
@@ -31,6 +32,9 @@ LOCKING = re.compile(r"lock|mutex|futex|critical|sem_(wait|post|trywait)|(^|_)(a
 RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IGNORECASE)
 # Where a thread goes that has not got the lock.
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex|_full", re.IGNORECASE)
+# Locks that several may hold, and attempts that do not wait.
+SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|trywait|t)", re.IGNORECASE)
+TRYING = re.compile(r"try", re.IGNORECASE)
 TYPE = re.compile(r"mutex|rwlock|spinlock|semaphore|sem_t|lock", re.IGNORECASE)
 
 ROWS = f"""
@@ -55,6 +59,8 @@ class Acquisition:
     again: bool = False  # its code waits for a lock that the core's attempt before did not get
     released: int | None = None
     given: bool = False  # the release changed the lock's word: what follows in releasing code is not part of it
+    last: int = 0  # end of the last access in releasing code
+    tries: bool = False  # does not wait for the lock if it fails
     attempts: int = 1
     futex_waits: int = 0
 
@@ -73,7 +79,10 @@ class Lock:
     futex_stall: int = 0
     cores: set[int] = field(default_factory=set)
     locking: bool = False  # a function or a name says that it is a lock
+    shared: bool = False  # several may hold it
     attempts: list[Acquisition] = field(default_factory=list)
+    # Of cores that took the lock again within their caches: when each had released it, when it did so next, and who.
+    retaken: list[tuple[int, int, int]] = field(default_factory=list)
     _open: dict[int, Acquisition] = field(default_factory=dict)
 
     def accessed(self, row: dict[str, Any]) -> None:
@@ -87,18 +96,25 @@ class Lock:
         self.cores.add(core)
         releases = bool(RELEASING.search(code)) or (row["kind"] == "store" and not LOCKING.search(code) and row["byte"] == self.first)
         if releases:
-            if now and not now.given:
-                now.released, now.given = row["ended"], row["kind"] != "load" and row["va"] == self.va
+            given = row["kind"] != "load" and row["va"] == self.va
+            if now and now.given and given and now.released is not None:
+                self.retaken.append((now.last, row["ended"], core))
+            elif now and not now.given:
+                now.released, now.given = row["ended"], given
+            if now:
+                now.last = row["ended"]
         elif row["kind"] == "rmw":
             self.va = row["va"]
             library = bool(LOCKING.search(code))
             self.locking = self.locking or library
-            self._open[core] = Acquisition(core, row["issued"], row["ended"], bool(WAITING.search(code)) or not library)
+            self.shared = self.shared or bool(SHARED.search(code))
+            self._open[core] = Acquisition(core, row["issued"], row["ended"], bool(WAITING.search(code)) or not library,
+                                           tries=bool(TRYING.search(code)))
             self.attempts.append(self._open[core])
 
     def summary(self, p: Point) -> dict[str, Any]:
         """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links."""
-        ordered = _acquired(self.attempts)
+        ordered = _acquired(self.attempts, [] if self.shared else self.retaken, self.shared)
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
         held = [one.released - one.got for one in ordered if one.released is not None]
         waits = [one.got - one.asked for one in ordered]
@@ -113,9 +129,9 @@ class Lock:
                 "handoffs": len(handed), "hops": sum(hops) / len(hops) if hops else None}
 
 
-def _acquired(attempts: list[Acquisition]) -> list[Acquisition]:
-    """The acquisitions that these attempts, in order of `got`, make up, in that order."""
-    holds = sorted((one.got, one.released, one.core) for one in attempts if one.released is not None)
+def _acquired(attempts: list[Acquisition], retaken: list[tuple[int, int, int]], shared: bool) -> list[Acquisition]:
+    """The acquisitions that these attempts, in order of `got`, make up, in that order. `shared`: another core's hold makes none fail."""
+    holds = [] if shared else sorted([*retaken, *((one.got, one.released, one.core) for one in attempts if one.released is not None)])
     begins = [got for got, _, _ in holds]
 
     def failed(one: Acquisition) -> bool:
@@ -126,7 +142,7 @@ def _acquired(attempts: list[Acquisition]) -> list[Acquisition]:
     last: dict[int, tuple[int, Acquisition]] = {}  # by core
     for number, one in enumerate(attempts):
         at, before = last.get(one.core, (-1, one))
-        if at >= 0 and (at not in found or (one.again and before.released is None)):
+        if at >= 0 and (at not in found and not before.tries or (one.again and before.released is None)):
             found.pop(at, None)
             one = replace(one, asked=before.asked, attempts=before.attempts + 1, futex_waits=before.futex_waits + one.futex_waits)
         last[one.core] = number, one
@@ -192,7 +208,7 @@ class Words:
 
     def _add(self, name: str, kind: str, type_: str, line: int, first: int, last: int) -> Lock:
         named = bool(TYPE.search(type_)) or lock_of(name, kind) is not None
-        lock = Lock(name, kind, type_, line, first, last, locking=named)
+        lock = Lock(name, kind, type_, line, first, last, locking=named, shared=bool(SHARED.search(type_)))
         self.all.append(lock)
         self._by_line.setdefault(line, []).append(lock)
         return lock

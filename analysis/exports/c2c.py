@@ -23,7 +23,7 @@ RECORDS = """
     WITH placed AS (
         SELECT *, core // {per_chip} AS chip, kind IN ('load', 'rmw') AS loads, kind IN {writes} AS stores,
                supplier_chip IS NOT NULL AND NOT coalesce(supplier IN {cores} AND supplier_number = core, false) AS moved,
-               supplier IN {cores} AND writer NOT IN (core, {device}) AS dirty, supplier IN {homes} AS home,
+               supplier IN {cores} AND coalesce(writer NOT IN (core, {device}), false) AS dirty, supplier IN {homes} AS home,
                supplier_chip = core // {per_chip} AS near
         FROM transactions WHERE NOT buffer_wait AND NOT walk AND kind <> 'fetch'),
     counted AS (
@@ -70,8 +70,8 @@ def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
 
 
 def _first(column: str) -> str:
-    """Of several values, that of the first transaction: the table is the same each time."""
-    return f"arg_min({column}, (issued, core))"
+    """Of several values, that of the first transaction that has one: the table is the same each time."""
+    return f"arg_min({column}, (issued, core, pc, {column}))"
 
 
 def columns(p: Point) -> set[str]:
@@ -104,7 +104,7 @@ def _offset(p: Point, n: int, row: dict[str, Any], line: dict[str, Any]) -> tupl
     cycles = (round(Fraction(row[f"{count}_fs"]) * p.core_hz / FS_PER_S) if row[f"{count}_fs"] else "" for count in CYCLES)
     nodes: dict[int, list[int]] = {}
     for core in row["cores"]:
-        nodes.setdefault(core // (p.cores_per_chip or 1), []).append(core)
+        nodes.setdefault(core // int(p.cores_per_chip or 1), []).append(core)
     said = " ".join(f"{node}{{{','.join(map(str, found))}}}" for node, found in sorted(nodes.items()))
     return (n, f"{row['line']:#x}", _percent(row["rmt_hitm"], line["rmt_hitm"]), _percent(row["lcl_hitm"], line["lcl_hitm"]), "",
             _percent(row["stores"], line["stores"]), "", f"{row['at']:#x}", row["process"], f"{row['pc']:#x}", *cycles,

@@ -109,7 +109,8 @@ def notices(run: Run) -> str:
     found = list(run.problems)
     if run.record and run.record.get("ok") is False:
         found.insert(0, "run.json: ok is false: some points of the run failed")
-    return notice("This run is incomplete.", found) + unsteady((lines.where(p), p) for p in run.points)
+    lacking = notice("This report lacks:", run.left_out)
+    return notice("This run is incomplete.", found) + lacking + unsteady((lines.where(p), p) for p in run.points)
 
 
 def unsteady(points: Iterable[tuple[str, Point]]) -> str:

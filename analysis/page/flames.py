@@ -2,14 +2,12 @@
 """Flame graphs of waiting on the page (Gregg, CACM 59(6), 2016): a bar for each function, as wide as its share of the waiting, below the
 function that called it. Without scripts the whole is shown; with them a click on a bar makes it fill the width."""
 
-import re
-
 from analysis.chains import Chain, chains, sampled
 from analysis.chains.tree import placed, tree
 from analysis.page.markup import code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
 
-ENTRY = re.compile(r"entry_|asm_|do_syscall|exc_|sysvec_|common_interrupt")  # functions of the kernel that a program's are followed by
+INLINED = " (inlined)"  # at the end of a frame
 ROW = 20  # pixels
 NARROWEST = 0.002  # of the whole; narrower bars are left out
 SHOWN = 3  # chains in words
@@ -45,10 +43,10 @@ def _words(one: Chain) -> str:
 
 
 def _kind(function: str, above: str) -> str:
-    """Of a line, or of a program's function or the kernel's. A function that was inlined in a program's has no program in its name."""
+    """Of a line, or of a program's function or the kernel's. A function that was inlined has no program in its name."""
     if function.startswith("["):
         return "l"
-    return "u" if ":" in function or (above == "u" and not ENTRY.match(function)) else "k"
+    return above if function.endswith(INLINED) and above in "uk" else "u" if ":" in function else "k"
 
 
 def graph(found: list[Chain], with_lines: bool = False) -> str:

@@ -53,8 +53,8 @@ def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
 
 
 @pytest.mark.parametrize(("function", "above", "kind"), [
-    ("server:loop", "a", "u"), ("take", "u", "u"), ("entry_SYSCALL_64_after_hwframe", "u", "k"), ("do_syscall_64", "k", "k"),
-    ("asm_exc_page_fault", "u", "k"), ("kthread", "a", "k"), ("[lock]", "k", "l")])
+    ("server:loop", "a", "u"), ("take (inlined)", "u", "u"), ("entry_SYSCALL_64_after_hwframe", "u", "k"), ("do_syscall_64", "k", "k"),
+    ("__lookup (inlined)", "k", "k"), ("ext4_file_read_iter [ext4]", "u", "k"), ("kthread", "a", "k"), ("[lock]", "k", "l")])
 def test_a_function_inlined_in_a_programs_has_the_programs_colour(function: str, above: str, kind: str) -> None:
     assert flames._kind(function, above) == kind
 

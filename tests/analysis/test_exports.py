@@ -174,6 +174,20 @@ def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     assert {one["Offset"]: one["cycles lcl hitm"] for one in offsets} == {"0x0": "", "0x8": "200"}, "100 ns at 2 GHz"
 
 
+def test_a_line_that_another_cache_has_and_nobody_has_written_is_a_hit_there(point: Point, tmp_path: Path) -> None:
+    rows = [access(0, 0, 100, supplier=FAR, writer=None), access(0, 200, 100, supplier=NEAR, writer=None)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "transactions.parquet")
+    (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
+    assert (line["RMT Load Hit RmtHit"], line["LLC Load Hit LlcHit"], line["LLC Load Hitm Total"]) == ("1", "1", "0")
+
+
+def test_of_several_names_of_a_line_the_table_has_that_of_the_first_transaction(point: Point, tmp_path: Path) -> None:
+    rows = [{**access(7, 50, 10), "name": "a"}, {**access(1, 10, 10), "name": "z"}, {**access(0, 90, 10), "name": "b"}]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "transactions.parquet")
+    (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
+    assert line["Name"] == "z"
+
+
 def test_a_line_that_a_device_wrote_last_is_no_hitm(point: Point, tmp_path: Path) -> None:
     parquet.write_table(pa.Table.from_pylist([{**one, "writer": DEVICE} for one in ACCESSES]), tmp_path / "transactions.parquet")
     (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))

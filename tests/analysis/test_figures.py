@@ -67,6 +67,13 @@ def test_a_kernel_has_one_colour_in_all_figures_and_the_legend_has_every_kernel(
         (name, kernel): colour for name in ("throughput", "kernel-difference") for kernel, colour in wanted.items()}
 
 
+def test_two_kernels_that_are_compared_have_two_colours_however_many_there_are(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(4,), kernels=("pk", "pk-1", "pk-2", "pk-3", "stock")))
+    figure = drawn("kernel-difference", run, True)
+    (one,) = figure.legends
+    assert legend(figure) == {"pk", "stock"} and len({handle.get_facecolor() for handle in one.get_patches()}) == 2
+
+
 def test_the_first_sixteen_series_differ() -> None:
     assert len({style.series(n) for n in range(16)}) == 16
 

@@ -106,5 +106,24 @@ def test_a_hold_ends_with_its_first_release_where_the_lock_was_taken_again_withi
     assert lock["acquisitions"] == 1 and lock["held"] == 60 * NS
 
 
+def test_a_failed_attempt_while_the_lock_was_taken_again_within_its_cache_is_no_acquisition(made: Any) -> None:
+    take, give = "bank:spin_lock", "bank:spin_unlock"
+    (lock,) = made([access(0, 0, 10, take), access(0, 60, 10, give, "store"), access(1, 80, 10, take),
+                    access(0, 100, 10, give, "store"), access(1, 120, 10, take)])
+    assert lock["acquisitions"] == 2 and lock["handoffs"] == 1 and lock["held"] == 60 * NS and lock["waited_longest"] == 50 * NS
+
+
+def test_readers_of_a_rwlock_hold_it_together(made: Any) -> None:
+    take, give = "bank:pthread_rwlock_rdlock", "bank:pthread_rwlock_unlock"
+    (lock,) = made([access(0, 0, 10, take), access(1, 20, 10, take), access(0, 60, 10, give), access(1, 900, 10, take)], typed=False)
+    assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS
+
+
+def test_an_attempt_that_does_not_wait_is_no_part_of_the_next_acquisition(made: Any) -> None:
+    (lock,) = made([access(0, 0, 10, TAKE), access(1, 20, 10, "bank:pthread_mutex_trylock"), access(0, 60, 10, GIVE),
+                    access(1, 900, 10, TAKE)])
+    assert lock["acquisitions"] == 2 and lock["waited_longest"] == 10 * NS
+
+
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
     assert made([access(0, 0, 10, "bank:count", byte=40), access(1, 20, 10, "bank:count", byte=40)]) == []

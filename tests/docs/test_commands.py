@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.exceptions import TyperException
 
-from moscope import cli, paths
+from moscope import bootstrap, cli, paths
 from moscope.errors import MoscopeError
 
 ROOT = paths.root()
@@ -47,6 +47,10 @@ def arguments_of(line: str) -> list[list[str]]:
 def refusal(arguments: list[str]) -> str:
     """Why moscope would refuse these arguments for their names alone; empty: it would not."""
     if arguments[:1] == ["build"]:  # the launcher's own, of targets
+        try:
+            bootstrap.build_targets(arguments[1:])
+        except MoscopeError as e:
+            return str(e)
         return ""
     app = typer.Typer()
     try:

@@ -20,14 +20,14 @@ MISTAKES = {  # by number: a statement of the action that a load's miss runs, an
     1: ("assert(mod(7, paid) == 0);", "division by 0"),
     2: (f"enqueue(notes_out, ResponseMsg, issue_latency - 20) {NOTE}", "enqueue: latency -18: expected 0 or more cycles"),
     3: ("Set s; s.add(intToID(1000000 + paid)); assert(s.count() == 1);", "Set: element 1000000: expected 0 to 255"),
-    10: ("cacheMemory.allocate(address, new Entry);", "allocate: the line is present: expected its entry to be asked for first"),
+    10: ("cacheMemory.allocate(address, new Entry);", "allocate: the line is present: expected isTagPresent"),
     11: ("NetDest d; assert(d.isElement(unset) == false);", "NetDest: the MachineID was never set"),
     12: ("NetDest d; d.add(mapAddressToRange(address, MachineType:L2Cache, 6, 2));", "destination L2Cache-.: no such machine"),
     13: ("dequeueMemRespQueue();", "dequeueMemRespQueue: the machine has no queue of answers from memory"),
     4: ("Addr next := timer.nextAddress(); assert(next == address);", "TimerTable.nextAddress: no timer is set: expected isReady"),
 }
 OF_ANOTHER_HOME = 5
-PAYS, WAITS, OF_NO_MACHINE, ASKS = 6, 7, 14, 15
+PAYS, WAITS, OF_NO_MACHINE, ASKS, EMPTY_QUEUE = 6, 7, 14, 15, 8
 CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
     # a field of an entry with a name of the runtime's
     ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";'),
@@ -95,7 +95,8 @@ def _subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
         f"if (kind == {PAYS}) {{ owed := true; owedFor := address; enqueue(notes_out, ResponseMsg, 1) {NOTE} }}"])
     far = " + ".join(["address"] + ["intToAddress(2147483647)"] * 9)
     with_statements(home, "rm_readMemory", [f"if (bitSelect(address, 6, 9) == {OF_ANOTHER_HOME}) {{",
-                                            f"  directory.allocate({far}, new Entry);", "}"])
+                                            f"  directory.allocate({far}, new Entry);", "}",
+                                            f"if (bitSelect(address, 6, 9) == {EMPTY_QUEUE}) {{ dequeueMemRespQueue(); }}"])
     sets = [f"protocol={folder / 'MSI.slicc'}"]
     return prepare(Shared(machine="small", sets=sets, seed=1, quiet=True), load_machine("small", sets), checking=True)
 
@@ -116,6 +117,12 @@ def test_a_mistake_is_an_error_at_its_line(subject: Subject, number: int) -> Non
 def test_a_directory_entry_for_a_line_of_another_home_is_an_error(subject: Subject) -> None:
     with pytest.raises(ProtocolError, match=r"DirectoryMemory: this node is not the home.*action rm_readMemory, MSI-dir.sm:\d+"):
         run(subject, OF_ANOTHER_HOME)
+
+
+@pytest.mark.long
+def test_the_queue_of_answers_from_memory_may_be_empty(subject: Subject) -> None:
+    with pytest.raises(ProtocolError, match=r"dequeue: .* has no message that is due.*action rm_readMemory, MSI-dir.sm:\d+"):
+        run(subject, EMPTY_QUEUE)
 
 
 @pytest.mark.long
@@ -140,7 +147,7 @@ def test_in_ports_may_take_different_types_from_one_buffer(subject: Subject) -> 
 
 @pytest.mark.long
 def test_what_is_sent_after_two_messages_were_taken_has_the_history_of_the_first(subject: Subject) -> None:
-    first, second, third = run(subject, 8, PAYS, 9)["accesses"]  # type: ignore[misc]
+    first, second, third = run(subject, 9, PAYS, 25)["accesses"]  # type: ignore[misc]
     assert first["latency_fs"] and second["latency_fs"] and third["latency_fs"]
 
 

@@ -358,6 +358,7 @@ def test_the_matplotlib_backend_of_a_notebook_does_not_reach_the_front_end(monke
 
 @pytest.mark.parametrize(("asked", "error"), [
     (["--json"], "moscope build: no option called --json: expected --quiet, or targets: engine, "),
+    (["-z"], "moscope build: no option called -z: expected -c, -k, -n or -jN"),
     (["unit-tests"], 'moscope build: no target called "unit-tests": expected a known name, such as unit_tests')])
 def test_an_unknown_target_is_the_users_to_mend(asked: list[str], error: str) -> None:
     with pytest.raises(UserError, match=f"^{error}"):

@@ -262,8 +262,14 @@ def ensure_built(venv: Path, voice: Voice) -> None:
 def build_targets(arguments: list[str]) -> list[str]:
     """What `moscope build` is asked for: files and TARGETS. UserError: something else."""
     for word in arguments:
+        if word in ("-h", "--help"):
+            print(f"moscope build [--quiet] [TARGET..]: builds files, or targets: {', '.join(TARGETS)} (without any, the first three). "
+                  "-c removes what they name, -k goes on after an error, -n says what it would do, -jN uses N processors.")
+            sys.exit(0)
         if word.startswith("--") and word != "--quiet":
             raise UserError(f"moscope build: no option called {word}: expected --quiet, or targets: {', '.join(TARGETS)}")
+        if word.startswith("-") and not word.startswith("--") and not re.fullmatch(r"-[ckn]|-j\d+", word):
+            raise UserError(f"moscope build: no option called {word}: expected -c, -k, -n or -jN")
         if not word.startswith("-") and "/" not in word and word not in TARGETS:
             raise unknown_name("moscope build", "target", word, TARGETS)
     return [word for word in arguments if word != "--quiet"]
@@ -383,9 +389,10 @@ def main(argv: list[str]) -> NoReturn:
     try:
         if COMPLETE in os.environ:
             complete(argv)
+        targets = build_targets(argv[1:]) if argv[:1] == ["build"] else None
         venv = prepare(voice)
-        if argv[:1] == ["build"]:
-            build(venv, build_targets(argv[1:]), voice)
+        if targets is not None:
+            build(venv, targets, voice)
             sys.exit(0)
         ensure_built(venv, voice)
         front_end(venv, argv)

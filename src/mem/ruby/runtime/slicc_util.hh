@@ -62,7 +62,7 @@ using Cycles = std::int64_t;
 
 inline std::int64_t zero_time() { return 0; }
 inline std::int64_t intToCycles(std::int64_t c) { return c; }
-inline Tick intToTick(std::int64_t ps) { return ps * 1000; } // gem5's tick is a picosecond, here a femtosecond
+constexpr Tick intToTick(std::int64_t ps) { return ps * 1000; } // gem5's tick is a picosecond, here a femtosecond
 inline NodeID intToID(int n) { return n; }
 inline int IDToInt(NodeID n) { return n; }
 inline int addressToInt(Addr a) { return static_cast<int>(a); }

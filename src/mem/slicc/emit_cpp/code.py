@@ -121,10 +121,10 @@ class Code:
                 return f"{self.expr(target)}.add(existing({args[0]}))"
             case "NetDest", "isElement" | "remove":
                 return f"{'is_element' if e.name == 'isElement' else 'remove_from'}({self.expr(target)}, {args[0]})"
-            case "CacheMemory", "allocate":
+            case "CacheMemory", "allocate" | "allocateVoid":
                 arrow = "->" if self.is_pointer(target) else "."
-                return (f"{self.expr(target)}{arrow}allocate(not_in({self.object(target)}, {args[0]}), "
-                        f"{self.in_place(e.args[1])})") if len(args) == 2 else None
+                given = [f"not_in({self.object(target)}, {args[0]})", *map(self.in_place, e.args[1:])]
+                return f"{self.expr(target)}{arrow}{e.name}({', '.join(given)})"
             case "Set", "add" | "remove" | "isElement":
                 return f"{self.expr(target)}.{e.name}(number_of_set({args[0]}))"
             case "TimerTable", "nextAddress":

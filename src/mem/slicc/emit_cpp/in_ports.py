@@ -21,7 +21,8 @@ def in_ports(to: MachineEmitter) -> None:
     for port in ports:
         out(f"// in_port {port.name}, rank {port.rank}")
         code = to.code()
-        code.shared, buffer = frozenset(shared), code.buffer(port.buffer)
+        buffer = code.buffer(port.buffer)
+        code.shared = frozenset({buffer} & shared.keys())
         with out.block("try" if buffer in shared else ""):
             to.says_where("in_port", port)
             code.block(port.body)

@@ -150,8 +150,9 @@ class ModelMachine(MachineEmitter):
             for name, number in self.inputs.items():
                 ports = [p for p in m.in_ports if self.model_code().buffer(p.buffer) == name]
                 out(f"case {number}: // {name}")
+                several = len({port.message.name for port in ports if port.message}) > 1  # each takes its own type
                 for port in ports:
-                    with out.block(""):
+                    with out.block(f"if (message_->kind == {c_type(port.message)}::kKind)" if several else ""):
                         self.model_code().block(port.body)
                 out("    return;")
         self.transitions()

@@ -16,9 +16,9 @@ def report(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Show the map of the hottest lines of this name instead: bytes, "
                                                                          "fields, code, cores, and advice.")] = None,
-           kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line: of lines of several kinds of memory with that name, "
-                                                                         "those of this kind. [default: the one with the most "
-                                                                         "waiting]")] = None,
+           kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line, where lines of several kinds of memory have that "
+                                                                         "name: the kind to show. Default: the one with the most "
+                                                                         "waiting.")] = None,
            audit: Annotated[bool, typer.Option("--audit", help="Hold the miss class of every recorded transaction against its other facts "
                                                                "instead, and exit with 1 if one contradicts. Needs a run with --detail "
                                                                "full.")] = False,

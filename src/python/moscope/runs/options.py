@@ -258,8 +258,8 @@ def one_point(command: str, options: Options) -> None:
 
 def default_cores(machine: Machine) -> str:
     """Of the default core counts those that the machine has; with fewer than the largest, all its cores, too."""
-    counts = [n for n in map(int, DEFAULT_CORES.split(",")) if n < machine.cores]
-    return ",".join(map(str, [*counts, min(machine.cores, int(DEFAULT_CORES.split(",")[-1]))]))
+    usual = [int(n) for n in DEFAULT_CORES.split(",")]
+    return ",".join(map(str, [*(n for n in usual[:-1] if n < machine.cores), min(machine.cores, usual[-1])]))
 
 
 def core_list(text: str, machine: Machine) -> list[int]:

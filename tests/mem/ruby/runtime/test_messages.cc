@@ -119,6 +119,7 @@ TEST_F(Buffered, StalledMessagesComeBackBeforeYoungerOnesInTheirOrder) {
         buffer.stall(64);
     EXPECT_EQ(buffer.getStallMapSize(), 1); // lines, as in gem5
     EXPECT_EQ(buffer.getSize(9), 1);        // without stalled messages
+    static_assert(intToTick(2) == 2000);    // picoseconds
     EXPECT_EQ(buffer.held(), 4);
     EXPECT_TRUE(buffer.hasStalledMsg(64));
     EXPECT_FALSE(buffer.wake(128, 9));

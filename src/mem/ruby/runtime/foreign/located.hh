@@ -46,7 +46,8 @@ inline Addr kept_by(const DirectoryMemory &directory, Addr a) {
 /// The address of a line that a cache or directory does not have yet.
 template <class C> Addr not_in(const C &entries, Addr a) {
     if (__builtin_expect(entries.lookup(a) != nullptr, 0))
-        throw ProtocolError("allocate: the line is present: expected its entry to be asked for first", line_of(a));
+        throw ProtocolError("allocate: the line is present: expected isTagPresent(..) or lookup(..) to be asked first",
+                            line_of(a));
     return a;
 }
 /// The address of a line that a directory has an entry of.
