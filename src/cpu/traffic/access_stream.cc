@@ -22,16 +22,7 @@ void AccessStream::start(Tick t, std::uint64_t accesses) {
     schedule(t);
 }
 
-void AccessStream::wake_entry(Component &c, Tick now) {
-    auto &self = static_cast<AccessStream &>(c);
-    while (self.left_ > 0 && !self.free_.empty()) {
-        Access *a = self.free_.back();
-        self.free_.pop_back();
-        self.issue(*a, now);
-    }
-}
-
-void AccessStream::issue(Access &a, Tick now) {
+[[gnu::always_inline]] inline void AccessStream::issue(Access &a, Tick now) {
     --left_;
     ++in_flight_;
     a.addr = PhysAddr(lines_.next());
@@ -43,6 +34,15 @@ void AccessStream::issue(Access &a, Tick now) {
     a.on_done = done_entry;
     a.owner = this;
     port_.issue(a, now);
+}
+
+void AccessStream::wake_entry(Component &c, Tick now) {
+    auto &self = static_cast<AccessStream &>(c);
+    while (self.left_ > 0 && !self.free_.empty()) {
+        Access *a = self.free_.back();
+        self.free_.pop_back();
+        self.issue(*a, now);
+    }
 }
 
 void AccessStream::done_entry(Access &a) {

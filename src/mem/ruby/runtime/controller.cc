@@ -13,20 +13,30 @@
 
 namespace moscope::ruby {
 
+/// Who sends m, for the access of its transaction, of a line in a state.
+static Sequencer::Sender sender(const AbstractController &c, unsigned state, const Message &m) {
+    return {static_cast<std::uint8_t>(c.machineID.type), static_cast<std::uint8_t>(state), m.type == MemoryMsg::kType,
+            c.core != 0xffff ? c.core : static_cast<std::uint16_t>(c.version), c.chip};
+}
+
 void AbstractController::tell_requestor(const Message &m) {
     Sequencer &to = *(*requestors)[m.txn_core];
-    const bool elsewhere =
-        &to.controller().queue() != &queue(); // it learns before the message can be where its access ends
+    if (&to.controller().queue() != &queue())
+        tell_elsewhere(m, to);
+    else if (m.type == MemoryMsg::kType || m.carries_data) {
+        if (cause_->type != MemoryMsg::kType) // what DRAM has sent is the home's, in the state in which it asked
+            to.sent_line(m.line, m.txn, sender(*this, in_state_, m));
+    } else {
+        to.sent_probes(m.line, m.txn, m.dest_offset ? static_cast<unsigned>(m.destination().count()) : 1);
+    }
+}
+
+/// The same where the requestor runs on another queue: it learns before the message can be where its access ends.
+[[gnu::noinline]] void AbstractController::tell_elsewhere(const Message &m, Sequencer &to) {
     if (m.type == MemoryMsg::kType || m.carries_data) {
-        if (cause_->type == MemoryMsg::kType) // what DRAM has sent is the home's, in the state in which it asked
+        if (cause_->type == MemoryMsg::kType)
             return;
-        const Sequencer::Sender by{static_cast<std::uint8_t>(machineID.type), static_cast<std::uint8_t>(in_state_),
-                                   m.type == MemoryMsg::kType,
-                                   core != 0xffff ? core : static_cast<std::uint16_t>(version), chip};
-        if (!elsewhere) {
-            to.sent_line(m.line, m.txn, by);
-            return;
-        }
+        const Sequencer::Sender by = sender(*this, in_state_, m);
         const auto open = [](const ProcessMessage &p) {
             static_cast<Sequencer *>(p.to)->sent_line(p.number[0], p.number[1],
                                                       std::bit_cast<Sequencer::Sender>(p.number[2]));
@@ -36,10 +46,6 @@ void AbstractController::tell_requestor(const Message &m) {
         return;
     }
     const unsigned n = m.dest_offset ? static_cast<unsigned>(m.destination().count()) : 1;
-    if (!elsewhere) {
-        to.sent_probes(m.line, m.txn, n);
-        return;
-    }
     const auto open = [](const ProcessMessage &p) {
         static_cast<Sequencer *>(p.to)->sent_probes(p.number[0], p.number[1], static_cast<unsigned>(p.number[2]));
     };

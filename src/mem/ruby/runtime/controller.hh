@@ -280,6 +280,7 @@ class AbstractController : public Component {
         1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
     static_assert(MessageSizeType_NUM <= 32);
     void tell_requestor(const Message &m);
+    void tell_elsewhere(const Message &m, Sequencer &to);
     [[gnu::cold, gnu::noinline]] Tick traced_sending(Message &m, Tick arrival);
     /// Takes the head of a port out; the message lives until the next transition.
     [[gnu::always_inline]] Tick dequeue(MessageBuffer &b) {

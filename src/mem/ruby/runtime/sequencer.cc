@@ -56,7 +56,7 @@ RubyRequestType Sequencer::rare_type_of(AccessKind k) const {
     return RubyRequestType_NULL;
 }
 
-void Sequencer::issue(Access &a) {
+[[gnu::always_inline]] inline void Sequencer::issue(Access &a) {
     const Access *const before = enter(a);
     if (L1Prefetcher *const p = prefetcher(a.kind))
         p->demanded(a, before);
@@ -69,7 +69,7 @@ void Sequencer::prefetch(Access &a) {
         *port_.core_lookahead_ = std::min(*port_.core_lookahead_, c_.next_wake());
 }
 
-const Access *Sequencer::enter(Access &a) {
+[[gnu::always_inline]] inline const Access *Sequencer::enter(Access &a) {
     MOSCOPE_CHECK(line_offset(a.addr.value) + a.size <= kLineBytes);
     const Addr line = protocol_line(a.addr.value);
     a.next = nullptr;
@@ -90,7 +90,7 @@ const Access *Sequencer::enter(Access &a) {
     return nullptr;
 }
 
-void Sequencer::start(Access &a, Tick now) {
+[[gnu::always_inline]] inline void Sequencer::start(Access &a, Tick now) {
     const Addr line = protocol_line(a.addr.value);
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
@@ -177,7 +177,7 @@ Sequencer::Line *Sequencer::in_flight(Addr line, TxnId txn) {
     return nullptr;
 }
 
-void Sequencer::sent_line(Addr line, TxnId txn, const Sender &by) {
+void Sequencer::sent_line(Addr line, TxnId txn, Sender by) {
     Line *l = in_flight(line, txn);
     if (!l)
         return;
@@ -214,7 +214,7 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
 }
 
 /// carried: the line's bytes in the protocol; null: they are in guest memory.
-void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType supplier) {
+[[gnu::always_inline]] inline void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType supplier) {
     const Tick now = c_.now();
     MOSCOPE_CHECK(now >= a.issued); // a core never acts beyond its lookahead
     std::byte *at = carried ? carried + line_offset(a.addr.value) : memory_ + a.addr.value;
@@ -251,11 +251,10 @@ void Sequencer::finish(Access &a, std::byte *carried, bool first, MachineType su
     }
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
-    if (const PathTimes path = cause ? cause->path : PathTimes();
-        __builtin_expect(cause && path.total() == latency, 1)) {
-        a.path = path;
+    if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
+        a.path = cause->path;
         for (unsigned i = 0; demanded && i < kSegments; ++i)
-            path_sum.in[i] += path.in[i];
+            path_sum.in[i] += a.path.in[i];
     } else {
         // Served by the grant to an older access of the line, or by a path without a message, or by a message of another
         // transaction (a protocol may answer several at once).
@@ -313,7 +312,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         a = next;
     }
     if (rest) {
-        start(*rest, c_.now());
+        start_again(*rest, c_.now());
         // The controller's state is still that of the request: the line has just come.
         rest->held |= (rest->kind == AccessKind::store || rest->kind == AccessKind::rmw) &&
                       (first == AccessKind::load || first == AccessKind::fetch);

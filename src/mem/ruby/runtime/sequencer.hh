@@ -92,7 +92,7 @@ class Sequencer {
         std::uint16_t number, chip;
     };
     static_assert(sizeof(Sender) == 8); // it fits into a message to another process
-    void sent_line(Addr line, TxnId txn, const Sender &by);
+    void sent_line(Addr line, TxnId txn, Sender by);
     void sent_probes(Addr line, TxnId txn, unsigned to);
 
     // ---- for the machine
@@ -149,6 +149,7 @@ class Sequencer {
     /// The access to its line behind which `a` waits; null: `a` was sent.
     const Access *enter(Access &a);
     void start(Access &a, Tick now);
+    [[gnu::noinline]] void start_again(Access &a, Tick now) { start(a, now); }
     std::byte *probe(AccessKind k, Addr at, Tick when);
     std::byte *probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when);
     /// The line that stands for that of an access in the protocol.
