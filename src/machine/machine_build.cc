@@ -239,6 +239,7 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     MessageBuffer *mandatory = nullptr;
     for (auto &b : ctrl.buffers()) {
         b.buffer->consumer = b.direction == 'T' ? nullptr : &ctrl;
+        b.buffer->work_segment = ctrl.work_segment;
         if (std::string_view(b.name) == "mandatoryQueue")
             mandatory = b.buffer;
     }

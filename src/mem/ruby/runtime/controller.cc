@@ -53,7 +53,7 @@ void AbstractController::tell_requestor(const Message &m) {
 }
 
 Tick AbstractController::traced_sending(Message &m, Tick arrival) {
-    if (const Tick later = trace->sent(*this, now_, m, arrival, cause_)) {
+    if (const Tick later = trace->sent(*this, now_, m, arrival, caused_by())) {
         arrival += later;
         m.account(Segment::queue, arrival);
     }
@@ -88,10 +88,11 @@ void AbstractController::no_transition(unsigned state, unsigned event, Addr line
 void AbstractController::protocol_error(const std::string &what, const char *file, int line) {
     std::ostringstream s;
     s << file << ":" << line << ": " << what << " (machine " << name() << ", at " << in_ns(now_);
-    if (cause_)
-        s << ", working on line 0x" << std::hex << cause_->line;
+    const Message *const cause = caused_by();
+    if (cause)
+        s << ", working on line 0x" << std::hex << cause->line;
     s << ")";
-    throw cause_ ? ProtocolError(s.str(), cause_->line) : ProtocolError(s.str());
+    throw cause ? ProtocolError(s.str(), cause->line) : ProtocolError(s.str());
 }
 
 } // namespace moscope::ruby

@@ -67,8 +67,8 @@ class AbstractController : public Component {
     Tick now_ = 0;
     Tick again_ = 0; ///< when to look again at a head that lacks resources; 0: none does
     static constexpr unsigned kHeads = 8;
-    Tick heads_[kHeads]; ///< when the first messages of buffers that in_ports read are due
-    Message *cause_ = nullptr;
+    Tick heads_[kHeads];           ///< when the first messages of buffers that in_ports read are due
+    Message *cause_ = &no_message; ///< so that what a transition records and sends needs no question
     Message *retired_ = nullptr;
     Segment work_ = Segment::cache;
     unsigned in_state_ = 0; ///< of the line, before the transition that is at work
@@ -229,12 +229,15 @@ class AbstractController : public Component {
     void cause(MessageBuffer &b) {
         cause_ = b.peek();
         cause_->account(b.wait_segment, now_);
-        work_ = b.work_segment == Segment::count ? work_segment : b.work_segment;
+        work_ = b.work_segment;
     }
     void no_cause() {
-        cause_ = nullptr;
+        cause_ = &no_message;
         work_ = work_segment;
     }
+
+    /// Null: a timer, or nothing yet.
+    const Message *caused_by() const { return cause_ == &no_message ? nullptr : cause_; }
 
     template <class T> T *new_message(std::uint16_t type) {
         T *m = message_pool().make_without_history<T>();
@@ -261,10 +264,7 @@ class AbstractController : public Component {
         m->source = node;
         m->vnet = b.vnet;
         m->stamp = now_;
-        if (__builtin_expect(cause_ != nullptr, 1))
-            m->inherit(*cause_);
-        else
-            m->set_no_history();
+        m->inherit(*cause_);
         m->account(work_, arrival);
         // What the core's own controllers send counts neither as supply nor as a probe.
         if (m->txn_core != core && m->txn_core != 0xffff &&
@@ -308,21 +308,20 @@ class AbstractController : public Component {
     inline void forget_line(Addr line);
 
     [[gnu::always_inline]] void traced(unsigned state, unsigned event, unsigned next, Addr line) {
-        const bool by_message = cause_ != nullptr;
         history->next() = {now_,
                            line,
-                           by_message ? cause_->uid : 0,
+                           cause_->uid,
                            node,
                            static_cast<std::uint16_t>(state),
                            static_cast<std::uint16_t>(event),
                            static_cast<std::uint16_t>(next),
-                           by_message ? cause_->type : std::uint16_t{0},
-                           by_message ? cause_->source : std::uint16_t{0xffff}};
+                           cause_->type,
+                           cause_->source};
     }
     /// After the line's state has been set.
     void settled(unsigned state, unsigned event, unsigned next, Addr line) {
         if (__builtin_expect(trace != nullptr, 0))
-            trace->transition(*this, now_, state, event, next, line, cause_);
+            trace->transition(*this, now_, state, event, next, line, caused_by());
     }
 
     [[noreturn]] void no_transition(unsigned state, unsigned event, Addr line);

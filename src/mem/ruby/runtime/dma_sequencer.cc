@@ -85,9 +85,9 @@ void DMASequencer::complete(Addr addr, const std::byte *bytes) {
     a.done = c_.now();
     a.supplier = MachineType_NULL; // the home keeps to itself whose data it was
     a.path = {};
-    if (c_.cause_ && c_.cause_->txn == a.txn) {
-        a.path = c_.cause_->path;
-        a.hops = c_.cause_->txn_hops;
+    if (const Message *const cause = c_.caused_by(); cause && cause->txn == a.txn) {
+        a.path = cause->path;
+        a.hops = cause->txn_hops;
         MOSCOPE_CHECK(a.path.total() == a.done - a.issued);
     } else {
         a.path.in[static_cast<unsigned>(Segment::queue)] = a.done - a.issued;

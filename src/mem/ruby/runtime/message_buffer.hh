@@ -60,7 +60,7 @@ class MessageBuffer {
     bool ordered = false;                  ///< as declared; keep_order() where the network keeps it
     unsigned capacity = 0;                 ///< messages; 0: not bounded
     Segment wait_segment = Segment::queue; ///< what waiting in this buffer is charged to
-    Segment work_segment = Segment::count; ///< what acting on its messages is charged to; count: the controller's
+    Segment work_segment = Segment::cache; ///< what acting on its messages is charged to
 
     /// "To" buffers: messages to one destination enter the network in the order in which they are sent.
     void keep_order() { latest_.resize(kMaxNodes); }

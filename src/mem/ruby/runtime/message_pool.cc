@@ -10,6 +10,14 @@ namespace moscope::ruby {
 constinit MessagePool the_message_pool;
 thread_local constinit MessagePool *this_threads_pool = &the_message_pool;
 
+Message no_message = [] {
+    Message m;
+    m.uid = 0;
+    m.source = 0xffff;
+    m.set_no_history();
+    return m;
+}();
+
 /// Pieces of free lists that one thread had too many of, of MessagePool::kGiven each.
 struct MessageDepot {
     std::mutex mutex;

@@ -240,7 +240,7 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
     a.secondary = !first;
     a.supplier = static_cast<std::uint8_t>(supplier);
     const Tick latency = now - a.issued;
-    const Message *const cause = first ? c_.cause_ : nullptr;
+    const Message *const cause = first ? c_.caused_by() : nullptr;
     const L1Prefetcher *const p = prefetcher(a.kind);
     const bool demanded = !p || !p->owns(a);
     // What the core's own request completes without a cache that sends the line. A write: the core held the line clean and alone. A
