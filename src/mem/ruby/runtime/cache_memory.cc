@@ -75,14 +75,26 @@ void CacheMemory::seek_wide(Addr line) const {
     const unsigned set = set_of(line);
     const SetHeads::Head head = heads_.head(set);
     move_cursor(line, head, set);
-    AbstractCacheEntry *found = nullptr;
-    heads_.find(head, hint_of(line), [&](unsigned way) {
-        AbstractCacheEntry *const e = entry(std::size_t{cursor_.set} * g_.ways + way);
-        found = e->m_Address == line ? e : nullptr;
-        return found != nullptr;
-    });
-    cursor_.entry = found;
     cursor_.full = heads_.full(head);
+    if (const SetHeads::Ways ways = heads_.equal(head, hint_of(line)); ways.found)
+        seek_among(line, ways); // a call at the end, so that a line that is not there costs no saved registers
+    else
+        cursor_.entry = nullptr;
+}
+
+/// The same where ways have the line's hint.
+void CacheMemory::seek_among(Addr line, SetHeads::Ways ways) const {
+    do {
+        do {
+            AbstractCacheEntry *const e = entry(std::size_t{cursor_.set} * g_.ways + ways.lowest());
+            if (__builtin_expect(e->m_Address == line, 1)) {
+                cursor_.entry = e;
+                return;
+            }
+        } while (ways.found &= ways.found - 1);
+        ways = heads_.equal(cursor_.head, hint_of(line), ways.first + 16);
+    } while (ways.found);
+    cursor_.entry = nullptr;
 }
 
 unsigned CacheMemory::victim_otherwise(unsigned set) const {

@@ -24,6 +24,8 @@ class SetHeads {
         vectors_ = (ways + kLanes - 1) / kLanes;
         blocks_ = (ways + kBlock - 1) / kBlock;
         order_at_ = std::size_t{vectors_} * kBlock;
+        last_at_ = order_at_ + ways - 1;
+        last_vector_ = order_at_ - kBlock;
         const std::size_t bytes = std::size_t{vectors_ + blocks_} * kBlock;
         stride_ = bytes <= kHostLine / 2 ? kHostLine / 2 : (bytes + kHostLine - 1) / kHostLine * kHostLine;
         // A shift reads one byte beyond the order: one host line more than the sets need.
@@ -39,7 +41,7 @@ class SetHeads {
     using Head = std::byte *;
     Head head(unsigned set) const { return heads_.get() + set * stride_; }
 
-    bool full(Head h) const { return order(h)[ways_ - 1] != kNoWay; }
+    bool full(Head h) const { return std::to_integer<std::uint8_t>(h[last_at_]) != kNoWay; }
     /// The way in front; the set is not empty.
     unsigned first(Head h) const { return order(h)[0]; }
     /// Calls f(way) from the first to the last.
@@ -49,18 +51,29 @@ class SetHeads {
             f(unsigned{o[i]});
     }
 
-    /// The first way of which the bits of the tag are those of `hint` and of which is(way) holds; kNoWay: none.
-    template <class Is> unsigned find(Head h, std::uint16_t hint, Is &&is) const {
-        unsigned way = kNoWay;
-        any_equal(h, hint, [&](unsigned m, unsigned of) {
-            for (; m; m &= m - 1)
-                if (const unsigned w = of + lowest(m); is(w)) {
-                    way = w;
-                    return true;
-                }
-            return false;
-        });
-        return way;
+    /// Ways of which the bits of the tag are those of a hint.
+    struct Ways {
+        unsigned found; ///< a bit for each of sixteen ways, of which one has its bits; 0: no way has
+        unsigned first; ///< the number of the lowest bit's way
+        unsigned lowest() const { return first + static_cast<unsigned>(__builtin_ctz(found)); }
+    };
+    /// The first sixteen with one that has the bits, from way number `from` on, which is a multiple of sixteen.
+    [[gnu::always_inline]] Ways equal(Head h, std::uint16_t hint, unsigned from = 0) const {
+        const auto *v = reinterpret_cast<const __m128i *>(h + from * sizeof hint);
+        const auto *const end = reinterpret_cast<const __m128i *>(h + last_vector_);
+        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
+        const auto ways = [h](__m128i low, __m128i high, const __m128i *at) {
+            return Ways{static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high))),
+                        static_cast<unsigned>(reinterpret_cast<const std::byte *>(at) - h) / 2};
+        };
+        for (; v < end; v += 2) {
+            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
+            if (const Ways w = ways(low, _mm_cmpeq_epi16(_mm_load_si128(v + 1), wanted), v); w.found)
+                return w;
+        }
+        if (v == end)
+            return ways(_mm_cmpeq_epi16(_mm_load_si128(v), wanted), _mm_setzero_si128(), v);
+        return {0, 0};
     }
     /// Takes the way that has just left a full set.
     void take_back(Head h, unsigned way, std::uint16_t hint) {
@@ -69,11 +82,7 @@ class SetHeads {
     }
     /// Takes the lowest free way for a tag, as the last of the order; the set is not full.
     [[gnu::always_inline]] unsigned take(Head h, std::uint16_t hint) {
-        unsigned way = 0;
-        any_equal(h, 0, [&](unsigned m, unsigned of) {
-            way = of + lowest(m);
-            return true;
-        });
+        const unsigned way = equal(h, 0).lowest();
         set_hint(h, way, hint);
         std::uint8_t *const o = order(h);
         // A line nearly always takes the place of one that has just left a full set.
@@ -99,28 +108,6 @@ class SetHeads {
     static constexpr unsigned kLanes = 8, kBlock = 16; ///< tags, and ways of the order, in a vector
 
     std::uint8_t *order(Head h) const { return reinterpret_cast<std::uint8_t *>(h + order_at_); }
-    /// Calls f(mask, way) for each two vectors of tags of which a lane is equal, with a bit for each such lane and the number
-    /// of the first lane's way, until f returns true.
-    template <class F> [[gnu::always_inline]] void any_equal(Head h, std::uint16_t hint, F &&f) const {
-        const __m128i *v = reinterpret_cast<const __m128i *>(h);
-        const __m128i wanted = _mm_set1_epi16(static_cast<short>(hint));
-        const auto way = [h](const __m128i *at) {
-            return static_cast<unsigned>(reinterpret_cast<const std::byte *>(at) - h) / 2; // of the first lane
-        };
-        const __m128i *const end = v + vectors_ - 1;
-        for (; v < end; v += 2) {
-            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
-            const __m128i high = _mm_cmpeq_epi16(_mm_load_si128(v + 1), wanted);
-            const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
-            if (m && f(m, way(v)))
-                return;
-        }
-        if (v == end) {
-            const __m128i low = _mm_cmpeq_epi16(_mm_load_si128(v), wanted);
-            if (const auto m = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, _mm_setzero_si128()))))
-                f(m, way(v));
-        }
-    }
     static unsigned lowest(unsigned mask) { return static_cast<unsigned>(__builtin_ctz(mask)); }
     static void set_hint(Head h, unsigned way, std::uint16_t hint) {
         std::memcpy(h + way * sizeof hint, &hint, sizeof hint);
@@ -169,6 +156,7 @@ class SetHeads {
     };
     std::unique_ptr<std::byte[], Free> heads_; ///< `stride_` bytes a set: tags, then the order
     std::size_t stride_ = 0, order_at_ = 0;
+    std::size_t last_at_ = 0, last_vector_ = 0; ///< of the order's last way, of the last tags
     unsigned ways_ = 0, vectors_ = 0, blocks_ = 0;
 };
 
