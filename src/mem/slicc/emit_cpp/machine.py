@@ -414,17 +414,19 @@ class MachineEmitter:
                         self.transition(transitions[0])
                         if inline:
                             out("forget_line(address);")
-                        out("break;")
+                        self.end_transition(event, transitions)
                     out.depth -= 1
                 out(f"default: no_transition(state, {event.c_name}, address);")
-            out(f"++transition_counts_[kTable[{event.c_name}][state] - 1];")
-            out(f"traced(state, {event.c_name}, next, address);")
-            for name in ("setState", "setAccessPermission"):
-                call = self.setter_call(name)
-                if call:
-                    out(call)
-            out(f"settled(state, {event.c_name}, next, address);")
-            out("return Result::valid;")
+
+    def end_transition(self, event: ast.Event, transitions: list[ast.Transition]) -> None:
+        """Where there is one such state, the compiler knows the numbers of the transition and the state."""
+        out, state = self.out, transitions[0].state.c_name if len(transitions) == 1 else "state"
+        out(f"++transition_counts_[kTable[{event.c_name}][{state}] - 1];")
+        out(f"traced({state}, {event.c_name}, next, address);")
+        for call in filter(None, map(self.setter_call, ("setState", "setAccessPermission"))):
+            out(call)
+        out(f"settled({state}, {event.c_name}, next, address);")
+        out("return Result::valid;")
 
     def serves_inline(self, state: ast.State) -> bool:
         """Whether the core may hit on a line in this state without the protocol. Protocols from outside may pass a trigger no entry for a
