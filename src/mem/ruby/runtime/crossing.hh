@@ -49,20 +49,17 @@ struct Crossing {
 
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
-    Tick enter(Message *m, Tick entry) {
-        return enter_before(m, entry, [m](const Message *o) {
-            return o->hops == 0 && static_cast<std::int32_t>(o->entry - m->entry) > 0;
-        });
+    Tick enter(Message *m, Tick entry) { return enter_before(m, entry, Later{m}); }
+    /// The same if all that wait enter before m, and there is room; kNever: nothing is done.
+    [[gnu::always_inline]] Tick enter_last(Message *m, Tick entry) {
+        const Tick start = std::max(entry, free_at);
+        return waiting.insert_last(entry, m, Later{m}) ? served(*m, start) : kNever;
     }
     /// The same for one from a link: before those of the same tick that have crossed none and those of which
     /// `behind` says that they come later.
     template <class Behind> Tick enter_before(Message *m, Tick entry, Behind &&behind) {
-        Tick start = std::max(entry, free_at);
-        if (waiting.insert_if(entry, m, behind)) {
-            start = std::max(start, all_granted_);
-            all_granted_ = start + kind(*m).occupancy;
-        }
-        return start + latency;
+        const Tick start = std::max(entry, free_at);
+        return waiting.insert_if(entry, m, behind) ? served(*m, start) : start + latency;
     }
 
     /// The same for the first waiting message to this controller; kNever if there is none.
@@ -75,6 +72,19 @@ struct Crossing {
     }
 
   private:
+    /// Which of those that wait come later than m at the same tick; m is from this chip.
+    struct Later {
+        const Message *m;
+        bool operator()(const Message *o) const {
+            return o->hops == 0 && static_cast<std::int32_t>(o->entry - m->entry) > 0;
+        }
+    };
+    /// When m arrives, which is the last, if it could be served from `start` on.
+    Tick served(const Message &m, Tick start) {
+        start = std::max(start, all_granted_);
+        all_granted_ = start + kind(m).occupancy;
+        return start + latency;
+    }
     void grant_first();
     Tick earliest_behind(NodeIndex to, Tick free) const;
 

@@ -8,17 +8,21 @@
 
 namespace moscope::ruby {
 
-void Ingress::push(Message *m, Tick ready) {
+[[gnu::always_inline]] inline void Ingress::push(Message *m, Tick ready) {
     m->entry = entry++;
     if (AbstractController *const c = same_chip[m->to]) {
-        c->enter_crossing(m, ready);
+        c->enter_crossing_now(m, ready);
     } else if (__builtin_expect(m->to == kMaxNodes, 0)) {
         push_to_several(m, ready);
     } else {
-        note_routed(*m);
-        queue.insert(ready, m);
-        router->schedule_no_later_than(ready + slack);
+        push_to_router(m, ready);
     }
+}
+
+[[gnu::noinline]] void Ingress::push_to_router(Message *m, Tick ready) {
+    note_routed(*m);
+    queue.insert(ready, m);
+    router->schedule_no_later_than(ready + slack);
 }
 
 /// To several controllers, or, at a memory, to none.
@@ -88,26 +92,28 @@ int MessageBuffer::getStallMapSize() const {
 
 void MessageBuffer::put_back(Message *m, Tick arrival) { put(m, arrival); }
 
-/// The tick at which m enters the network, behind those to its destinations that were sent before it.
-Tick MessageBuffer::in_order(Message &m, Tick arrival) {
-    if (m.to != kMaxNodes) {
-        arrival = std::max(arrival, latest_[m.to]);
-        latest_[m.to] = arrival;
-    } else if (m.dest_offset) {
-        m.destination().for_each([&](NodeIndex n) { arrival = std::max(arrival, latest_[n]); });
-        m.destination().for_each([&](NodeIndex n) { latest_[n] = arrival; });
-    }
-    m.account(Segment::queue, arrival);
-    return arrival;
+void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each message sent
+    if (!ingress)
+        return put_back(m, arrival);
+    ++in_network_entry;
+    if (latest_.empty())
+        return ingress->push(m, arrival);
+    if (__builtin_expect(m->to == kMaxNodes, 0))
+        return enqueue_to_several(m, arrival);
+    arrival = std::max(arrival, latest_[m->to]);
+    latest_[m->to] = arrival;
+    m->account(Segment::queue, arrival);
+    ingress->push(m, arrival);
 }
 
-[[gnu::flatten]] void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each message sent
-    if (ingress) {
-        ++in_network_entry;
-        ingress->push(m, latest_.empty() ? arrival : in_order(*m, arrival));
-    } else {
-        put(m, arrival);
+/// To several destinations, or none, where messages to each keep their order.
+[[gnu::noinline]] void MessageBuffer::enqueue_to_several(Message *m, Tick arrival) {
+    if (m->dest_offset) {
+        m->destination().for_each([&](NodeIndex n) { arrival = std::max(arrival, latest_[n]); });
+        m->destination().for_each([&](NodeIndex n) { latest_[n] = arrival; });
     }
+    m->account(Segment::queue, arrival);
+    ingress->push(m, arrival);
 }
 
 void MessageBuffer::deliver(Message *m, Tick arrival) {

@@ -40,6 +40,7 @@ struct Ingress {
     void push(Message *m, Tick ready);
 
   private:
+    void push_to_router(Message *m, Tick ready);
     void push_to_several(Message *m, Tick ready);
     void note_routed(const Message &m) {
         if (const std::uint32_t vnet = 1u << (m.vnet & 31); routed && !(*routed & vnet))
@@ -148,7 +149,7 @@ class MessageBuffer {
         Tick tick;
         Message *message;
     };
-    Tick in_order(Message &m, Tick arrival);
+    void enqueue_to_several(Message *m, Tick arrival);
     void put(Message *m, Tick arrival);
     void put_back(Message *m, Tick arrival);
     void note_head() { *head_ = queue_.front_tick(); }

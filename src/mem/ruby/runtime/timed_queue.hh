@@ -38,6 +38,10 @@ template <class T> class TimedQueue {
 
     /// The same, but before those of the same tick of which `behind` says that they come later. True: it is the last.
     template <class Behind> bool insert_if(Tick tick, T item, Behind &&behind) {
+        return insert_last(tick, item, behind) || insert_between(tick, item, behind);
+    }
+    /// The same where it is the last and needs no room; false: nothing is done.
+    template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, T item, Behind &&behind) {
         if (__builtin_expect(first_.tick == kNever, 1)) {
             first_ = {tick, item};
             return true;
@@ -52,7 +56,7 @@ template <class T> class TimedQueue {
                 return true;
             }
         }
-        return insert_between(tick, item, behind);
+        return false;
     }
 
     /// Puts an entry back before all entries of the same or a later tick.
