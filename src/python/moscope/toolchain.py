@@ -30,8 +30,8 @@ _COMPILE = {
 }
 # A controller is one class of many small functions, each called from many transitions. The compiler's usual limits on the
 # growth of a source and of a function leave calls in all of them.
-_INLINE = ["--param=inline-unit-growth=300", "--param=large-function-growth=400", "--param=max-inline-insns-single=150",
-           "--param=max-inline-insns-auto=60"]
+_INLINE = ["--param=inline-unit-growth=500", "--param=large-function-growth=800", "--param=max-inline-insns-single=300",
+           "--param=max-inline-insns-auto=120"]
 _LINK = {"opt": [], "debug": [], "asan": _SANITIZE}
 
 # After the variant's flags, where a library is used once or twice: half the time of -O3 to compile.
