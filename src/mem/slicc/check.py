@@ -242,7 +242,7 @@ class Checker:
             return
         for block in _blocks(machine):
             for statement in ast.walk_statements(block):
-                if isinstance(statement, ast.WakeupPort) or isinstance(statement, ast.Peek) and "wake_up" in statement.pairs:
+                if isinstance(statement, ast.WakeupPort):
                     return
             for expr in ast.walk_exprs(block):
                 if isinstance(expr, ast.Call) and (expr.name in _WAKES or expr.name.lower().startswith("wakeup")):

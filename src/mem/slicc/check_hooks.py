@@ -11,22 +11,49 @@ _FORMS = {"getAccessPermission": [["Addr"]], "getNextState": [["Addr"]],
 """The types of parameters with which the engine calls these."""
 
 
+def hook(machine: ast.Machine, name: str) -> ast.Function | None:
+    """getState, setState or setAccessPermission as the engine calls it: of several, the one that gem5's call has the arguments for,
+    whatever was declared first."""
+    found = machine.function(name)
+    if len(found) <= 1:
+        return found[0] if found else None
+    return next((f for f in found if [formal.type for formal in f.formals] == _given(machine, name)), None)
+
+
+def _given(machine: ast.Machine, name: str) -> list[ast.Type | None]:
+    """The types of what gem5 passes."""
+    addr = next((f.type for function in machine.function(name) for f in function.formals if f.type.name == "Addr"), None)
+    given = [machine.tbe_type if name != "setAccessPermission" else None, machine.entry_type]
+    return [*(type_ for type_ in given if type_ is not None), addr, *([machine.state_type] if name in _SETTERS else [])]
+
+
 def check_hooks(program: ast.Program, diagnostics: Diagnostics) -> None:
     for machine in program.machines:
         for name in ("getState", *_SETTERS):
-            for function in machine.function(name)[:1]:
+            found, function = machine.function(name), hook(machine, name)
+            if function is not None:
                 _of_a_line(machine, function, diagnostics)
+            elif found:
+                wanted = ", ".join(str(type_ or "Addr") for type_ in _given(machine, name))
+                diagnostics.error(found[0].loc, f"function '{name}': {len(found)} of this name, none with the parameters of the engine's "
+                                  f"call: expected one with ({wanted})")
         for name, forms in _FORMS.items():
             found = machine.function(name)
             wanted = " or ".join(f"({describe(form)})" for form in forms)
-            if found and not any([formal.type.name for formal in function.formals] in forms for function in found):
+            if found and not any(_has_form(function, forms) for function in found):
                 diagnostics.error(found[0].loc, f"function {found[0].signature()}: called by the engine with other arguments: expected "
                                   f"{wanted}")
         for name, result in (("getState", machine.state_type), ("getAccessPermission", program.type("AccessPermission")),
                              ("getNextState", machine.state_type)):
-            for function in machine.function(name)[:1]:
-                if result is not None and function.return_type is not result:
-                    diagnostics.error(function.loc, f"function '{name}': returns {function.return_type}: expected {result}")
+            found = machine.function(name)
+            function = hook(machine, name) if name == "getState" else next((f for f in found if _has_form(f, _FORMS[name])), None)
+            for called in [function or found[0]] if found else []:
+                if result is not None and called.return_type is not result:
+                    diagnostics.error(called.loc, f"function '{name}': returns {called.return_type}: expected {result}")
+
+
+def _has_form(function: ast.Function, forms: list[list[str]]) -> bool:
+    return [formal.type.name for formal in function.formals] in forms
 
 
 def _of_a_line(machine: ast.Machine, function: ast.Function, diagnostics: Diagnostics) -> None:

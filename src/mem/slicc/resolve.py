@@ -246,7 +246,20 @@ class Resolver(CallResolver):
         self.scope = Scope(outer)
         statement.in_msg = self._builtin("in_msg", message, statement.loc)
         self.block(statement.body, own_scope=False)
+        if statement.pairs.get("wake_up") in message.fields:
+            statement.body.insert(0, self._wakes(statement.loc, statement.pairs["wake_up"]))
         self.scope = outer
+
+    def _wakes(self, loc: ast.Loc, field: str) -> Stmt:
+        """What `wake_up=` of a peek does before its block: a call, so that later layers need to know nothing of the pair."""
+        message = ast.Name(loc=loc, name="in_msg")
+        address = ast.Member(loc=loc, object=message, name=field)
+        self.expr(address)
+        void = ast.TypeRef(loc=loc, name="void", type=self.program.void_type)
+        formal = ast.Formal(loc=loc, name=None, type_ref=ast.TypeRef(loc=loc, name="Addr", type=address.type))
+        wake = ast.Function(loc=loc, name="wakeUpBuffers", return_ref=void, formals=[formal], pairs={}, machine=self.machine)
+        call = ast.Call(loc=loc, name=wake.name, args=[address], function=wake, type=self.program.void_type)
+        return ast.ExprStmt(loc=loc, expr=call)
 
     def _enqueue(self, statement: ast.Enqueue | ast.DeferEnqueue) -> None:
         port = self._port_name(statement.port, "out_port")

@@ -55,7 +55,8 @@ class _WithMessage(Stmt):
 
 
 class Peek(_WithMessage):
-    """Gives the head of the port's queue as `in_msg`. pairs: block_on, wake_up name an Addr field of the message."""
+    """Gives the head of the port's queue as `in_msg`. pairs: block_on, wake_up name an Addr field of the message. *resolved*: the
+    body begins with the call of wakeUpBuffers that wake_up asks for."""
 
     pairs: Pairs
     body: list[Stmt]

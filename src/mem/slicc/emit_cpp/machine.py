@@ -10,6 +10,7 @@ from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
 from ..supported import TYPES
 from .code import Code, place
+from .hooks import HookCalls
 from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_with_time
@@ -29,14 +30,14 @@ INLINED_TRIGGERS, INLINED_USES = 2, 6
 KEPT_HEADS = 8
 
 
-class MachineEmitter:
+class MachineEmitter(HookCalls):
     """Writes the source of one machine's controller."""
 
     def __init__(self, program: ast.Program, machine: ast.Machine, diagnostics: Diagnostics) -> None:
         assert machine.state_type is not None and machine.event_type is not None  # the resolver requires both
-        self.program, self.machine, self.diagnostics = program, machine, diagnostics
+        super().__init__(machine, Writer())
+        self.program, self.diagnostics = program, diagnostics
         self.state_type, self.event_type = machine.state_type, machine.event_type
-        self.out = Writer()
         self.name = f"{machine.name}_Controller"
         self.entry = c_type(machine.entry_type) if machine.entry_type else "AbstractCacheEntry"
         self.tbe = c_type(machine.tbe_type) if machine.tbe_type else "NoTbe"
@@ -233,39 +234,6 @@ class MachineEmitter:
 
     # ----------------------------------------------------------------------------------- inspection by other components
 
-    def has(self, name: str) -> bool:
-        return bool(self.machine.function(name))
-
-    def entry_finders(self) -> list[ast.Function]:
-        """The functions that find a line's entry by its address alone; first those of the type that actions see."""
-        found = [f for f in self.machine.functions if f.return_type.is_entry and f.body is not None
-                 and [x.type.name for x in f.formals] == ["Addr"]]
-        return sorted(found, key=lambda f: f.return_type is not self.machine.entry_type)
-
-    def getstate_args(self, line: str) -> str:
-        """The arguments of getState for a line of which only the address is known."""
-        f = self.machine.function("getState")[0]
-        args = []
-        tables = [o.name for o in self.machine.objects if o.type.name == "TBETable"]
-        for x in f.formals:
-            if x.type is self.machine.tbe_type:
-                args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
-            elif x.type is self.machine.entry_type:
-                args.append(f"found_entry({line})")
-            else:
-                args.append(line)
-        return ", ".join(args)
-
-    def found_entry(self) -> None:
-        """The entry of a line in whichever array holds it: a machine may have a finder for each array, and one for all."""
-        if self.machine.entry_type is None:
-            return
-        with self.out.block("Entry_ *found_entry([[maybe_unused]] Addr line)"):
-            for finder in self.entry_finders():
-                if finder.return_type is self.machine.entry_type:
-                    self.out(f"if (auto *e = {finder.name}(line)) return e;")
-            self.out("return nullptr;")
-
     def inspection(self) -> None:
         out, m = self.out, self.machine
         self.found_entry()
@@ -349,27 +317,6 @@ class MachineEmitter:
         """Says where a protocol from outside is at work."""
         if self.program.foreign:
             self.out(f"in({quoted(f'{what} {node.name}')}, {quoted(node.loc.file.rsplit('/', 1)[-1])}, {node.loc.line});")
-
-    def state_call(self) -> str:
-        f = self.machine.function("getState")[0]
-        names = {id(self.machine.tbe_type): "tbe", id(self.machine.entry_type): "cache_entry"}
-        return ", ".join(names.get(id(x.type), "address") for x in f.formals)
-
-    def setter_call(self, function: str) -> str | None:
-        found = self.machine.function(function)
-        if not found:
-            return None
-        args = []
-        for x in found[0].formals:
-            if x.type is self.machine.tbe_type:
-                args.append("tbe")
-            elif x.type is self.machine.entry_type:
-                args.append("cache_entry")
-            elif x.type is self.state_type:
-                args.append("next")
-            else:
-                args.append("address")
-        return f"{function}({', '.join(args)});"
 
     def dispatch(self) -> None:
         """One function for each event, and one that takes any event where a trigger needs it."""

@@ -146,11 +146,12 @@ def message_support(out: Writer, type_: ast.Type) -> None:
     out()
 
 
-def message_numbers(program: ast.Program) -> dict[str, int]:
-    """The protocol's own message types, numbered in order of declaration; those that only one machine knows come last."""
+def message_numbers(program: ast.Program) -> dict[ast.Type, int]:
+    """The protocol's own message types, numbered in order of declaration; those that only one machine knows come last, of which several
+    may have one name."""
     own = [t for t in program.message_types() if not t.is_external]
     own += [t for machine in program.machines for t in machine.types if t.is_message and not t.is_external]
-    return {t.name: i for i, t in enumerate(own)}
+    return {t: i for i, t in enumerate(own)}
 
 
 def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
@@ -210,13 +211,13 @@ def _used_types(program: ast.Program) -> set[str]:
     return names
 
 
-def emit_type(out: Writer, type_: ast.Type, diagnostics: Diagnostics, numbers: dict[str, int], foreign: bool) -> None:
+def emit_type(out: Writer, type_: ast.Type, diagnostics: Diagnostics, numbers: dict[ast.Type, int], foreign: bool) -> None:
     if foreign:
         out("// " + place(type_))
     if type_.is_enum:
         enumeration(out, type_)
     elif type_.kind == "struct" and not type_.is_external:
-        structure(out, type_, diagnostics, numbers.get(type_.name), foreign)
+        structure(out, type_, diagnostics, numbers.get(type_), foreign)
 
 
 def protocol_source(program: ast.Program) -> str:
@@ -225,12 +226,11 @@ def protocol_source(program: ast.Program) -> str:
     out(HEADER + f'\n#include "{program.name}_types.hh"\n')
     out(f"namespace moscope::protocol_{program.name} {{\nnamespace {{\n")
     numbers = message_numbers(program)
-    names = ", ".join(quoted(n) for n in numbers) or '""'
+    names = ", ".join(quoted(t.name) for t in numbers) or '""'
     out(f"const char *const kMessages[] = {{{names}}};")
     with out.block("std::string describe_any(const Message &m)"), out.block("switch (m.type)"):
-        for name in (t.name for t in program.message_types() if t.name in numbers):
-            number = numbers[name]
-            out(f"case {number}: return describe(static_cast<const {name} &>(m));")
+        for type_ in (t for t in program.message_types() if t in numbers):
+            out(f"case {numbers[type_]}: return describe(static_cast<const {type_.name} &>(m));")
         out("default: return describe_engine_message(m);")
     out("\n} // namespace\n")
     with out.block("const ProtocolInfo &protocol_info()"):

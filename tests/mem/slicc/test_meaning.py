@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What generated code does where gem5's does the same, and what is an error because C++ could not do it: ok_plain.slicc or
+ok_two_machines.slicc with other texts in their parts."""
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from slicc import cli
+from slicc.compile import compile_protocol
+
+FOLDER = Path(__file__).parent / "protocols"
+Change = tuple[str, str, str]
+"""A part of the protocol, a text in it, and the text in its place; an empty text is the end of the part."""
+
+
+def changed(folder: Path, *changes: Change, protocol: str = "ok_plain") -> Path:
+    """A copy of a protocol with other texts."""
+    shutil.copytree(FOLDER / "common", folder / "common")
+    shutil.copy(FOLDER / f"{protocol}.slicc", folder)
+    for name, old, new in changes:
+        part = folder / f"{protocol}.slicc" if name == "main" else folder / "common" / f"{name}.sm"
+        text = part.read_text(encoding="utf-8")
+        assert old in text
+        part.write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
+    return folder / f"{protocol}.slicc"
+
+
+def generated(folder: Path, *changes: Change, protocol: str = "ok_plain") -> dict[str, str]:
+    """The C++ of a protocol from outside, by file."""
+    path = changed(folder, *changes, protocol=protocol)
+    assert cli.run(["--protocol", str(path), "--out", str(folder / "out"), "--no-warnings"]) == 0
+    return {p.name: p.read_text(encoding="utf-8") for p in (folder / "out").iterdir()}
+
+
+def cache(folder: Path, *changes: Change) -> str:
+    """The C++ of ok_plain.slicc's cache."""
+    return generated(folder, *changes)["L1Cache_Controller.cc"]
+
+
+def errors(folder: Path, *changes: Change) -> list[str]:
+    """What the compiler rejects, each as FILE:LINE: MESSAGE."""
+    program, diagnostics = compile_protocol(str(changed(folder, *changes)))
+    assert program is None
+    return [f"{Path(d.loc.file).name}:{d.loc.line}: {d.message}" for d in diagnostics.errors()]
+
+
+def line_of(part: str, text: str) -> int:
+    """The line of a part that a text is in."""
+    return (FOLDER / "common" / f"{part}.sm").read_text(encoding="utf-8").split(text)[0].count("\n") + 1
+
+
+def test_a_peek_with_wake_up_wakes_the_messages_that_wait_for_the_address(tmp_path: Path) -> None:
+    text = cache(tmp_path, ("cache", "peek(response_in, Msg) {", 'peek(response_in, Msg, wake_up="addr") {'))
+    assert re.search(r"head<Msg>\(responseIn\);\s*at\(.*\);\s*wakeUpBuffers\(in_msg.addr\);\s*at\(.*\);\s*cause\(responseIn\);", text)
+
+
+def test_a_request_whose_peek_wakes_messages_is_no_pure_hit(tmp_path: Path) -> None:
+    assert "kPureHit" in cache(tmp_path / "without")
+    text = cache(tmp_path / "with", ("cache", 'block_on="LineAddress"', 'wake_up="LineAddress"'))
+    assert "wakeUpBuffers(in_msg.LineAddress);" in text and "kPureHit" not in text
+
+
+MORE = 'structure(More, desc="", interface="Message") { Addr addr, desc=""; }\n'
+
+
+def test_messages_of_several_machines_may_have_one_name(tmp_path: Path) -> None:
+    files = generated(tmp_path, ("cache", "Tick clockEdge();\n", MORE + "Tick clockEdge();\n"),
+                      ("main", "  Tick clockEdge();\n", MORE + "  Tick clockEdge();\n"), protocol="ok_two_machines")
+    numbers = [re.findall(r"kType = (\d+);", files[f"{machine}_Controller.cc"]) for machine in ("L1Cache", "Directory")]
+    assert numbers == [["1"], ["2"]]
+    assert 'kMessages[] = {"Msg", "More", "More"};' in files["ok_two_machines.cc"] and "kMessages, 3," in files["ok_two_machines.cc"]
+
+
+FIRST = "State getState(TBE tbe, Entry cache_entry"
+SHORTER = "State getState(Addr addr) {\n  return getState(TBEs[addr], getCacheEntry(addr), addr);\n}\n\n"
+REST = "void setState(TBE tbe, Addr addr, State state) {\n}\nvoid setAccessPermission(Addr addr, State state) {\n}\n"
+
+
+def test_of_several_functions_the_engine_calls_the_one_that_gem5_calls(tmp_path: Path) -> None:
+    text = cache(tmp_path, ("cache", FIRST, SHORTER + REST + FIRST))
+    assert "state = getState(tbe, cache_entry, address);" in text
+    assert "return getState(TBEs.lookup(line), found_entry(line), line);" in text
+    assert "setState(tbe, cache_entry, address, next);" in text and "setAccessPermission(cache_entry, address, next);" in text
+
+
+def test_several_functions_of_which_the_engine_can_call_none_are_an_error(tmp_path: Path) -> None:
+    found = errors(tmp_path, ("cache", FIRST, SHORTER + "State getState(Entry cache_entry"), ("cache", "(TBEs[addr], ", "("),
+                   ("cache", "is_valid(tbe)", "false"), ("cache", "return tbe.TBEState;", "return State:I;"))
+    assert found == [f"cache.sm:{line_of('cache', FIRST)}: function 'getState': 2 of this name, none with the parameters of the engine's "
+                     "call: expected one with (TBE, Entry, Addr)"]
