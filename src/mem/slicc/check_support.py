@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from . import ast
 from .errors import Diagnostics, expected
-from .supported import FUNCTIONS, HTM_METHODS, NOT_IMPLEMENTED, PARAMETERS, TYPES
+from .supported import COUNTED, FUNCTIONS, HTM_METHODS, NOT_IMPLEMENTED, PARAMETERS, TYPES
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _IN_DEFAULTS = {"RubySystem", "getBlockSizeBits", "getBlockSizeBytes", "Cycles", "Addr", "Tick", "true", "false", "nullptr", "NULL", "this",
@@ -126,6 +126,8 @@ class _Support:
         for statement in ast.walk_statements(block):
             if isinstance(statement, ast.LocalVar):
                 self.defined(statement.type, statement.loc, f"variable '{statement.name}'")
+            elif isinstance(statement, ast.CheckAllocate):
+                self.counts(statement.table)
             elif isinstance(statement, ast.DeferEnqueue):
                 self.diagnostics.error(statement.loc, "defer_enqueueing: not supported: expected an enqueue in the action that ends "
                                        "the wait")
@@ -137,6 +139,15 @@ class _Support:
                 self.call(expr)
             elif isinstance(expr, (ast.MethodCall, ast.ClassCall)) and expr.method is not None:
                 self.method(expr)
+
+    def counts(self, table: ast.Name) -> None:
+        """What check_allocate names says how many places it has free."""
+        type_ = table.type
+        own = {type_.name, "areNSlotsAvailable"} <= self.own
+        is_buffer = isinstance(table.decl, ast.Param) and table.decl.is_buffer
+        if not (type_.name in COUNTED or is_buffer or "areNSlotsAvailable" in type_.methods or own):
+            self.diagnostics.error(table.loc, f"check_allocate: '{table.name}' of type {type_}, which counts no places: expected a table "
+                                   "with a method areNSlotsAvailable, such as a TBETable")
 
     def call(self, expr: ast.Call) -> None:
         function = expr.function

@@ -14,6 +14,8 @@ from .errors import Diagnostics, describe, expected
 from .scopes import Namespace, Scope, Symbol
 from .transitions import TransitionResolver
 
+_STALL_HANDLERS = ("rsc_stall_handler", "prot_stall_handler")
+
 
 class Resolver(CallResolver):
     """Walks the bodies of functions, methods, ports and actions. Its state: the namespace, the scope, and what encloses the
@@ -115,6 +117,24 @@ class Resolver(CallResolver):
         symbol = Symbol("in_port" if is_in else "out_port", port, kind, False, port.loc)
         if self.scope.declare(port.name, symbol):
             self.diagnostics.error(port.loc, f"port '{port.name}': name already declared in machine '{machine.name}': expected a new name")
+        if isinstance(port, ast.InPort):
+            port.rsc_stall_handler, port.prot_stall_handler = (self._stall_handler(port, key) for key in _STALL_HANDLERS)
+        known = ("desc", "rank", *_STALL_HANDLERS) if is_in else ("desc",)
+        for key in port.pairs:
+            if key not in (*known, "short"):
+                self.diagnostics.warning(port.loc, f"{key}: at {'in' if is_in else 'out'}_port '{port.name}', where it has no effect: "
+                                         f"expected {describe(known)}", "unknown-pair")
+
+    def _stall_handler(self, port: ast.InPort, key: str) -> ast.Function | None:
+        name = port.pairs.get(key)
+        if name is None:
+            return None
+        found = self.space.find_functions(name)
+        handler = next((f for f in found if not f.formals and f.return_type.name == "bool"), None)
+        if handler is None:
+            problem = f"with {found[0].signature()} of type {found[0].return_type}" if found else "unknown"
+            self.diagnostics.error(port.loc, f"{key}: '{name}': {problem}: expected a function {name}() of type bool")
+        return handler
 
     def _action(self, action: ast.Action, machine: ast.Machine) -> None:
         self.position = self.declarer.serial.of(action)

@@ -58,6 +58,9 @@ TYPES: dict[str, Supported] = {
 }
 """Types that a protocol declares with `external="yes"` and moscope defines. Their methods may be overloaded as gem5's are."""
 
+COUNTED = ("TBETable", "TBEStorage", "MN_TBETable", "MN_TBEStorage")
+"""Objects that count places, each with how many there are as its constructor's last argument."""
+
 NOT_IMPLEMENTED: dict[str, frozenset[str]] = {
     "Set": frozenset({"addRandom()", "broadcast()"}),
     "NetDest": frozenset({"add(NodeID)", "remove(NodeID)", "addSet(Set)", "removeSet(Set)", "addRandom()", "isElement(NodeID)",

@@ -90,3 +90,45 @@ def test_several_functions_of_which_the_engine_can_call_none_are_an_error(tmp_pa
                    ("cache", "is_valid(tbe)", "false"), ("cache", "return tbe.TBEState;", "return State:I;"))
     assert found == [f"cache.sm:{line_of('cache', FIRST)}: function 'getState': 2 of this name, none with the parameters of the engine's "
                      "call: expected one with (TBE, Entry, Addr)"]
+
+
+TABLE = "TBETable TBEs, template"
+ASKS = ("actions", "  set_cache_entry(cache.allocate", "  check_allocate(mine);\n  set_cache_entry(cache.allocate")
+
+
+def test_a_table_of_the_protocols_own_says_whether_it_has_a_place(tmp_path: Path) -> None:
+    (tmp_path / "ok_plain.hh").write_text("struct Mine { bool areNSlotsAvailable(int, Tick) { return true; } };\n")
+    own = 'structure(Mine, external="yes") {\n  bool areNSlotsAvailable(int, Tick);\n}\nMine mine;\n'
+    text = cache(tmp_path, ("cache", TABLE, own + TABLE), ASKS)
+    assert "if (!mine.areNSlotsAvailable(1, now_)) return Result::resource_stall;" in text
+
+
+def test_check_allocate_of_what_counts_no_places_is_an_error(tmp_path: Path) -> None:
+    (found,) = errors(tmp_path, (ASKS[0], ASKS[1], ASKS[2].replace("mine", "cache")))
+    assert re.match(r"actions.sm:\d+: check_allocate: 'cache' of type CacheMemory, which counts no places: expected a table", found)
+
+
+PORT = "in_port(response_in, Msg, responseIn, rank=1"
+HANDLER = "bool later() {\n  response_in.recycle(clockEdge(), clockEdge());\n  return true;\n}\n"
+
+
+def test_a_handler_of_stalls_may_have_all_ports_polled_again(tmp_path: Path) -> None:
+    pairs = ", rsc_stall_handler=later, prot_stall_handler=later"
+    response, request = cache(tmp_path, ("cache", PORT, PORT + pairs), ("cache", "", HANDLER)).split("// in_port mandatory_in", 1)
+    assert "case Result::resource_stall: if (later()) goto after_transition; look_again_next_cycle(); break;" in response
+    assert "case Result::protocol_stall: if (later()) goto after_transition; " in response
+    assert "if (later())" not in request
+
+
+def test_a_handler_of_stalls_takes_nothing_and_returns_a_bool(tmp_path: Path) -> None:
+    found = errors(tmp_path, ("cache", PORT, PORT + ", rsc_stall_handler=later, prot_stall_handler=never"),
+                   ("cache", "", HANDLER.replace("later()", "later(int n)")))
+    where = f"cache.sm:{line_of('cache', PORT)}: "
+    assert found == [where + "rsc_stall_handler: 'later': with later(int) of type bool: expected a function later() of type bool",
+                     where + "prot_stall_handler: 'never': unknown: expected a function never() of type bool"]
+
+
+def test_a_pair_of_a_port_that_means_nothing_is_warned_of(tmp_path: Path) -> None:
+    _, diagnostics = compile_protocol(str(changed(tmp_path, ("cache", PORT, PORT + ', block_on="addr"'))))
+    assert [d.message for d in diagnostics.warnings() if d.option == "unknown-pair"] == [
+        "block_on: at in_port 'response_in', where it has no effect: expected desc, rank, rsc_stall_handler, prot_stall_handler"]

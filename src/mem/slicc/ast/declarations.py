@@ -134,11 +134,14 @@ class Port(Node):
 
 class InPort(Port):
     """A port that messages arrive through. Ports are polled in order of declaration, `index` is the position; `rank` (0 if
-    not given) identifies the port when stalled messages are woken. *resolved*: rank, index."""
+    not given) identifies the port when stalled messages are woken. *resolved*: rank, index, and the functions that are asked at a
+    stall for lack of resources, or by the protocol, whether to poll all ports again at once."""
 
     body: list[Stmt]
     rank: int = 0
     index: int = -1
+    rsc_stall_handler: Function | None = None
+    prot_stall_handler: Function | None = None
 
 
 class OutPort(Port):

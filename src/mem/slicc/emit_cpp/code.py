@@ -137,6 +137,16 @@ class Code:
             return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({', '.join(args)})"
         return None
 
+    def has_slots(self, resource: ast.Resource, slots: int) -> str:
+        """Whether an out_port or a table has so many places free, at the time that gem5 gives it."""
+        if isinstance(resource, ast.OutPort):
+            return f"{self.buffer(resource.buffer)}.areNSlotsAvailable({slots}, now_)"
+        methods = resource.type.methods.get("areNSlotsAvailable", [])
+        by_pointer = resource.pointer and not (isinstance(resource, ast.Param) and resource.is_buffer)
+        if methods and all("added" in method.pairs for method in methods):  # a function of the protocol's header
+            return f"{resource.type.c_name}_areNSlotsAvailable({'*' * by_pointer}{resource.name}, {slots}, now_)"
+        return f"{resource.name}{'->' if by_pointer else '.'}areNSlotsAvailable({slots}, now_)"
+
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer, args = self.buffer(port), [self.expr(a) for a in e.args]
         match e.name:
@@ -304,22 +314,23 @@ class Code:
         self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)});")
         possible = certain_events(s.event)
         if possible is None:
-            self.transition(f"doTransition({event}, {args})")
+            self.transition(f"doTransition({event}, {args})", s.in_port)
         elif isinstance(s.event, ast.EnumRef):
-            self.transition(f"on_{s.event.value.name}({args})")
+            self.transition(f"on_{s.event.value.name}({args})", s.in_port)
         else:
             with self.out.block(f"switch ({event})"):
                 for value in possible:
                     self.out(f"case {value.c_name}:")
-                    self.transition(f"on_{value.name}({args})")
+                    self.transition(f"on_{value.name}({args})", s.in_port)
                     self.out("break;")
                 self.out("default: __builtin_unreachable();")
 
-    def transition(self, call: str) -> None:
+    def transition(self, call: str, port: ast.InPort) -> None:
         with self.out.block(f"switch ({call})"):
             self.out("case Result::valid: goto after_transition;")
-            self.out("case Result::resource_stall: look_again_next_cycle(); break;")
-            self.out(f"case Result::protocol_stall: {'look_again_next_cycle(); ' * self.stalls_end_with_time}break;")
+            self.out(f"case Result::resource_stall: {after(port.rsc_stall_handler)}look_again_next_cycle(); break;")
+            again = "look_again_next_cycle(); " * self.stalls_end_with_time
+            self.out(f"case Result::protocol_stall: {after(port.prot_stall_handler)}{again}break;")
 
     def _StallPort(self, s: ast.StallPort) -> None:
         self.out("look_again_next_cycle();")
@@ -360,6 +371,11 @@ class Code:
         if target is not None and target.name == "AbstractCacheEntry":
             return f"static_cast<Entry_ *>({text})"
         return text
+
+
+def after(handler: ast.Function | None) -> str:
+    """What a stall does first where the in_port has a handler for it: if that says so, all in_ports are polled again at once."""
+    return f"if ({handler.name}()) goto after_transition; " if handler is not None else ""
 
 
 def place(node: ast.Node) -> str:

@@ -8,7 +8,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
-from ..supported import TYPES
+from ..supported import COUNTED, TYPES
 from .code import Code, place
 from .hooks import HookCalls
 from .in_ports import in_ports
@@ -18,8 +18,6 @@ from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_or
 from .writer import Writer, c_field, c_text, c_type, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
-#: Objects that count places, each with how many there are as its constructor's last argument.
-COUNTED = ("TBETable", "TBEStorage", "MN_TBETable", "MN_TBEStorage")
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
@@ -387,13 +385,7 @@ class MachineEmitter(HookCalls):
 
     def transition(self, t: ast.Transition) -> None:
         for resource, slots in t.resources.items():
-            if isinstance(resource, ast.OutPort):
-                target = self.code().buffer(resource.buffer)
-            elif resource.type.name in ("MessageBuffer", *COUNTED):
-                target = resource.name
-            else:
-                continue
-            self.out(f"if (!{target}.areNSlotsAvailable({slots}, now_)) return Result::resource_stall;")
+            self.out(f"if (!{self.code().has_slots(resource, slots)}) return Result::resource_stall;")
         if t.next_state is None:
             self.out("next = getNextState(address);")
         elif t.next_state is not t.state:

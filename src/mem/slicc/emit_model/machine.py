@@ -152,6 +152,9 @@ class ModelMachine(MachineEmitter):
                 out(f"case {number}: // {name}")
                 several = len({port.message.name for port in ports if port.message}) > 1  # each takes its own type
                 for port in ports:
+                    if port.prot_stall_handler is not None:
+                        self.diagnostics.error(port.loc, f"in_port '{port.name}': prot_stall_handler: not supported in a model: expected "
+                                                         "an action that does the same")
                     with out.block(f"if (message_->kind == {c_type(port.message)}::kKind)" if several else ""):
                         self.model_code().block(port.body)
                 out("    return;")
