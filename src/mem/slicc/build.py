@@ -13,6 +13,8 @@ from . import ast
 from .ast import Loc
 
 MAX_EXPRESSION_DEPTH = 200
+MAX_DIGITS = 40
+"""Of a number: more fit no type of the generated code, and Python reads only some thousands."""
 
 NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
     "protocol_decl": (ast.ProtocolDecl, "@ name options"),
@@ -224,9 +226,9 @@ def _text(token: Token) -> str:
 
 
 def _constant(token: Token) -> int | float | bool | str:
-    """The value of a literal. A number is cut at 40 digits, which fit no type of the generated code."""
+    """The value of a literal. A number is cut at MAX_DIGITS."""
     if token.type == "NUMBER":
-        return int(token[:40])
+        return int(token[:MAX_DIGITS])
     if token.type == "FLOAT":
         return float(token)
     return token == "true" if token.type == "BOOL" else _text(token)

@@ -7,6 +7,9 @@ from . import ast
 
 NUMBERS = {"int", "uint32_t", "uint64_t", "Cycles", "Tick", "Addr", "NodeID", "bool"}
 COMPARISONS = {"==", "!=", "<", ">", "<=", ">="}
+ONE_TYPE = {"Cycles": "Tick", "NodeID": "int", "Addr": "uint64_t", "Scalar": "uint64_t", "HTMSequencer": "Sequencer",
+            "WireBuffer": "MessageBuffer"}
+"""Types of SLICC that are one type in C++ here, each by the other's name: functions cannot differ in them alone."""
 _ARITHMETIC = {
     ("int", "int"): "int",
     ("Cycles", "Cycles"): "Cycles",

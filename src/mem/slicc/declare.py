@@ -4,7 +4,11 @@
 does the bodies."""
 from __future__ import annotations
 
+import re
+
 from . import ast
+from .build import MAX_DIGITS
+from .conversions import ONE_TYPE
 from .errors import Diagnostics, Stop, expected
 from .parse import MORE_PRELUDE, PRELUDE, parse_expression
 from .scopes import Namespace, Serial, Symbol
@@ -19,6 +23,7 @@ VIRTUAL_NETWORKS = 16
 """How many the engine has (src/mem/ruby/network/params.hh)."""
 RANGES = {"int": (-2**31, 2**31 - 1), "Cycles": (0, 2**63 - 1), "Tick": (0, 2**63 - 1), "uint32_t": (0, 2**32 - 1),
           "uint64_t": (0, 2**64 - 1)}
+_NUMBER = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 _VOID = "of type void: expected a type that has values"
 
 
@@ -114,7 +119,7 @@ class Declarer:
             decl.index = len(machine.in_ports)
             rank = decl.pairs.get("rank", "0")
             if rank.isdecimal():
-                decl.rank = int(rank)
+                decl.rank = int(rank[:MAX_DIGITS])
             else:
                 self.diagnostics.error(decl.loc, f"rank: '{rank}': expected a number")
             machine.in_ports.append(decl)
@@ -220,6 +225,9 @@ class Declarer:
             if declared.interface is None:
                 self.diagnostics.error(declared.loc, f"interface '{name}': unknown"
                                        + expected(name, space.type_names(), "a declared type"))
+            elif declared.kind == "struct" and not declared.is_external and not declared.is_entry:
+                self.diagnostics.error(declared.loc, f"interface '{name}': of a structure of the protocol's own: expected Message, "
+                                       f"AbstractCacheEntry, or a field of type {name}")
         for member in list(declared.members):
             if isinstance(member, ast.ObjectDecl):
                 self._add_field(declared, member, space)
@@ -287,13 +295,18 @@ class Declarer:
 
     def _distinct(self, overloads: list[ast.Function], what: str) -> None:
         seen: dict[tuple[str, ...], ast.Function] = {}
+        defined: dict[tuple[str, ...], ast.Function] = {}
         for function in overloads:
             key = tuple(formal.type_ref.name for formal in function.formals)
-            if key in seen:
+            earlier = seen.setdefault(key, function)
+            if earlier is not function:
                 self.diagnostics.error(function.loc, f"{what} {function.signature()}: already declared in line "
-                                       f"{seen[key].loc.line}: expected other parameter types")
-            else:
-                seen[key] = function
+                                       f"{earlier.loc.line}: expected other parameter types")
+            elif function.body is not None:
+                earlier = defined.setdefault(tuple(ONE_TYPE.get(name, name) for name in key), function)
+                if earlier is not function:
+                    self.diagnostics.error(function.loc, f"{what} {function.signature()}: in C++ the same as {earlier.signature()} of line "
+                                           f"{earlier.loc.line}: expected another name, or other parameter types")
 
     def _complete_machine(self, machine: ast.Machine) -> None:
         space = self.spaces[machine.name]
@@ -369,7 +382,7 @@ class Declarer:
         name = param.type.name
         if name == "bool" and isinstance(value, str) and value in ("True", "False", "true", "false"):
             value = value in ("True", "true")
-        elif name not in ("bool", "std::string") and isinstance(value, str) and value.lstrip("-").isdecimal():
+        elif name not in ("bool", "std::string") and isinstance(value, str) and _NUMBER.fullmatch(value):
             value = int(value)
         fits = {"bool": isinstance(value, bool), "std::string": isinstance(value, str)}.get(
             name, isinstance(value, (int, float, str)) and not isinstance(value, bool))

@@ -66,36 +66,44 @@ class _Impure(Exception):
     pass
 
 
-def _looks_only(expr: Expr, depth: int = 0) -> bool:
-    """Whether an expression has no side effect."""
-    for inner in ast.walk_expr(expr):
-        if isinstance(inner, ast.New) or isinstance(inner, ast.Unary) and inner.op in ("++", "--"):
+NOTHING_MORE: frozenset[str] = frozenset()
+
+
+def looks_only(expr: Expr, depth: int = 0, also: frozenset[str] = NOTHING_MORE) -> bool:
+    """Whether an expression has no side effect; `also` are methods, as TYPE.METHOD, that the caller does not count as one."""
+    made: set[int] = set()
+    for inner in ast.walk_expr(expr):  # outer before inner
+        if isinstance(inner, ast.New) and id(inner) not in made or isinstance(inner, ast.Unary) and inner.op in ("++", "--"):
             return False
-        if isinstance(inner, ast.MethodCall) and not (inner.name in _LOOKS and inner.method is not None and inner.method.body is None):
-            return False
+        if isinstance(inner, ast.MethodCall):
+            if f"{inner.object.type}.{inner.name}" in also:
+                made.update(map(id, inner.args))
+            elif not (inner.name in _LOOKS and inner.method is not None and inner.method.body is None):
+                return False
         if isinstance(inner, ast.ClassCall):
             return False
-        if isinstance(inner, ast.Call) and not _function_looks_only(inner.function, depth):
+        if isinstance(inner, ast.Call) and not function_looks_only(inner.function, depth, also):
             return False
     return True
 
 
-def _function_looks_only(function: ast.Function | None, depth: int) -> bool:
+def function_looks_only(function: ast.Function | None, depth: int = 0, also: frozenset[str] = NOTHING_MORE) -> bool:
     if function is None or depth > _MAX_DEPTH:
         return False
     if function.body is None:
         return function.synthetic or function.name in _LOOKING_FUNCTIONS
-    return all(_statement_looks_only(statement, depth + 1) for statement in ast.walk_statements(function.body))
+    return all(statement_looks_only(statement, depth + 1, also) for statement in ast.walk_statements(function.body))
 
 
-def _statement_looks_only(statement: Stmt, depth: int) -> bool:
+def statement_looks_only(statement: Stmt, depth: int = 0, also: frozenset[str] = NOTHING_MORE) -> bool:
+    """Whether a statement, apart from its nested blocks, changes nothing but variables of its own function."""
     match statement:
         case ast.If() | ast.LocalVar() | ast.Return() | ast.DebugPrint() | ast.Comment() | ast.ErrorStmt() | ast.Assert() | ast.Peek():
-            return all(_looks_only(expr, depth) for expr in ast.child_exprs(statement))
+            return all(looks_only(expr, depth, also) for expr in ast.child_exprs(statement))
         case ast.ExprStmt(expr=expr):
-            return _looks_only(expr, depth)
+            return looks_only(expr, depth, also)
         case ast.Assign(target=ast.Name(kind="local"), value=value):
-            return _looks_only(value, depth)
+            return looks_only(value, depth, also)
     return False
 
 
@@ -112,12 +120,12 @@ def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
         elif isinstance(inner, ast.Name) and (inner.kind == "in_msg" and id(inner) not in known
                                               or inner.kind == "in_port" and inner.decl is not port):
             return False
-    return _looks_only(expr)
+    return looks_only(expr)
 
 
 def probe_executes(statement: Stmt, port: ast.InPort) -> bool:
     """Whether a probe of the port may execute a statement, apart from its nested blocks."""
-    return _statement_looks_only(statement, 0) and all(probe_evaluates(expr, port) for expr in ast.child_exprs(statement))
+    return statement_looks_only(statement) and all(probe_evaluates(expr, port) for expr in ast.child_exprs(statement))
 
 
 def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
@@ -196,20 +204,20 @@ class _HitReader:
     def _statement(self, statement: Stmt) -> None:
         match statement:
             case ast.DebugPrint() | ast.Comment() | ast.Assert():
-                self._must(all(_looks_only(expr) for expr in ast.child_exprs(statement)))
+                self._must(all(looks_only(expr) for expr in ast.child_exprs(statement)))
             case ast.LocalVar(init=None):
                 pass
             case ast.LocalVar(init=ast.MethodCall() as call) if call.name == "dequeue":
                 self._dequeue(call)
             case ast.LocalVar(init=init):
-                self._must(init is not None and _looks_only(init))
+                self._must(init is not None and looks_only(init))
             case ast.ExprStmt(expr=ast.MethodCall() as call):
                 self._method(call)
             case ast.ExprStmt(expr=ast.Unary(op="++", operand=operand)):
                 self._must(operand.type.name == "Scalar")
             case ast.ExprStmt(expr=ast.Call(name=name, args=args, function=function)):
                 self._must(name.startswith("profile") and function is not None and function.body is None)
-                self._must(all(_looks_only(arg) for arg in args))
+                self._must(all(looks_only(arg) for arg in args))
             case ast.Assign(target=ast.Member(object=ast.Name(kind="cache_entry")) as target, value=value):
                 self._must(isinstance(value, (ast.Literal, ast.EnumRef)))
                 self.hit.writes.append((target.field, value))
@@ -226,7 +234,7 @@ class _HitReader:
 
     def _dequeue(self, call: ast.MethodCall) -> None:
         self._must(isinstance(call.object, ast.Name) and call.object.decl is self.port)
-        self._must(all(_looks_only(arg) for arg in call.args))
+        self._must(all(looks_only(arg) for arg in call.args))
         self.pops += 1
 
     def _method(self, call: ast.MethodCall) -> None:
@@ -239,17 +247,17 @@ class _HitReader:
                 owner.type.name == "Sequencer" or (owner.type.interface is not None and owner.type.interface.name == "Sequencer")):
             self._callback(call)
         elif call.name == "setMRU" and isinstance(owner.decl, ast.Param):
-            self._must(all(_looks_only(arg) for arg in call.args))
+            self._must(all(looks_only(arg) for arg in call.args))
             self.hit.touches.append(owner.decl)
         else:
-            self._must(call.name.startswith("profile") and all(_looks_only(arg) for arg in call.args))
+            self._must(call.name.startswith("profile") and all(looks_only(arg) for arg in call.args))
 
     def _callback(self, call: ast.MethodCall) -> None:
         where, data, *rest = call.args
         self._must(isinstance(where, ast.Name) and where.kind == "address")
         self._must(isinstance(data, ast.Member) and isinstance(data.object, ast.Name) and data.object.kind == "cache_entry")
         self._must(not rest or isinstance(rest[0], ast.Literal) and rest[0].value is False)  # not an external hit
-        self._must(all(_looks_only(arg) for arg in rest))
+        self._must(all(looks_only(arg) for arg in rest))
         self.callbacks.append(_CALLBACKS[call.name])
 
 

@@ -237,12 +237,12 @@ class Resolver(CallResolver):
         """Reports when a value cannot be assigned to a variable of a type."""
         if self.is_unknown(value.type) or self.is_unknown(target):
             return
-        if (target.name, value.type.name) == ("NetDest", "Set"):
-            return
         price = conversions.cost(value.type, target, isinstance(value, ast.Ood))
         if price is None:
             downcast = value.type.is_handle and target.interface is value.type
             hint = f', as static_cast({target}, "pointer", ..) gives' if downcast else ""
+            if (target.name, value.type.name) == ("NetDest", "Set"):
+                hint = ", as its setNetDest(MachineType, Set) sets"
             self.diagnostics.error(loc, f"assignment: value of type {value.type}: expected {target}{hint}")
         elif price == conversions.NUMERIC:
             self.not_portable(loc, f"assignment: {value.type} to {target}")

@@ -7,6 +7,8 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from slicc import cli
 from slicc.compile import compile_protocol
 
@@ -132,3 +134,52 @@ def test_a_pair_of_a_port_that_means_nothing_is_warned_of(tmp_path: Path) -> Non
     _, diagnostics = compile_protocol(str(changed(tmp_path, ("cache", PORT, PORT + ', block_on="addr"'))))
     assert [d.message for d in diagnostics.warnings() if d.option == "unknown-pair"] == [
         "block_on: at in_port 'response_in', where it has no effect: expected desc, rank, rsc_stall_handler, prot_stall_handler"]
+
+
+AT_START = ("cache", "Tick clockEdge();\n")
+
+
+def new_at_start(*texts: str) -> tuple[Change, list[str]]:
+    """Texts before the cache's functions, and the file and line of each."""
+    first = line_of("cache", AT_START[1])
+    return (*AT_START, "\n".join(texts) + "\n" + AT_START[1]), [f"cache.sm:{first + i}: " for i in range(len(texts))]
+
+
+def test_a_structure_with_another_of_the_protocol_as_its_interface_is_an_error(tmp_path: Path) -> None:
+    change, where = new_at_start('structure(Less, desc="") { int a, desc=""; }', 'structure(More, desc="", interface="Less") { int b; }')
+    assert errors(tmp_path, change) == [where[1] + "interface 'Less': of a structure of the protocol's own: expected Message, "
+                                        "AbstractCacheEntry, or a field of type Less"]
+
+
+@pytest.mark.parametrize("one, other", [("Cycles", "Tick"), ("int", "NodeID"), ("Addr", "uint64_t")])
+def test_functions_that_differ_in_types_that_are_one_in_cxx_are_an_error(tmp_path: Path, one: str, other: str) -> None:
+    change, where = new_at_start(f"void f({one} a) {{ }}", f"void f({other} a) {{ }}")
+    assert errors(tmp_path, change) == [f"{where[1]}function f({other}): in C++ the same as f({one}) of line {where[0].split(':')[1]}: "
+                                        "expected another name, or other parameter types"]
+
+
+@pytest.mark.parametrize("number", ["--5", "5" * 5000, "-"])
+def test_a_default_that_is_no_number_is_an_error(tmp_path: Path, number: str) -> None:
+    (found,) = errors(tmp_path, ("main", "Cycles latency := 2", f'Cycles latency := "{number}"'))
+    assert found.endswith("default of 'latency': of another type: expected Cycles")
+
+
+def test_numbers_of_thousands_of_digits_are_too_large(tmp_path: Path) -> None:
+    (found,) = errors(tmp_path, ("main", 'virtual_network="1"', f'virtual_network="{"1" * 5000}"'),
+                      ("cache", "rank=0", "rank=" + "1" * 5000))
+    assert re.search(r": virtual_network: 1+: expected 0 to 15$", found)
+
+
+def test_a_set_of_machines_is_no_set_of_numbers(tmp_path: Path) -> None:
+    change, where = new_at_start("void f(NetDest n, Set s) {", "  n := s;", "}")
+    assert errors(tmp_path, change) == [where[1] + "assignment: value of type Set: expected NetDest, as its setNetDest(MachineType, Set) "
+                                        "sets"]
+
+
+FINDER = "Entry getCacheEntry(Addr addr), return_by_pointer"
+
+
+def test_a_look_at_a_line_calls_no_function_that_changes_something(tmp_path: Path) -> None:
+    own = 'Entry placeFor(Addr a) {\n  cache.allocate(a, new Entry);\n  return getCacheEntry(a);\n}\n'
+    text = cache(tmp_path, ("cache", FINDER, own + FINDER))
+    assert text.count("placeFor(") == 1 and "if (auto *e = getCacheEntry(line)) return e;" in text

@@ -80,7 +80,7 @@ class Param(Described, Typed):
     @property
     def virtual_network(self) -> int | None:
         text = self.pairs.get("virtual_network")
-        return int(text) if text is not None and text.isdecimal() else None
+        return int(text[:40]) if text is not None and text.isdecimal() else None  # Python reads only some thousand digits
 
     @property
     def vnet_type(self) -> str | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from .. import ast
 from ..check_hooks import hook
+from ..hits import function_looks_only
 from .writer import Writer
+
+_MAKES_ENTRY = frozenset({"DirectoryMemory.allocate"})
+"""No effect: a directory has an entry for each of its lines, made when it is first asked for."""
 
 
 class HookCalls:
@@ -18,9 +22,10 @@ class HookCalls:
         return bool(self.machine.function(name))
 
     def entry_finders(self) -> list[ast.Function]:
-        """The functions that find a line's entry by its address alone; first those of the type that actions see."""
+        """The functions that find a line's entry by its address alone, and change nothing: whoever looks at a line must not take part in
+        the protocol. First those of the type that actions see."""
         found = [f for f in self.machine.functions if f.return_type.is_entry and f.body is not None
-                 and [x.type.name for x in f.formals] == ["Addr"]]
+                 and [x.type.name for x in f.formals] == ["Addr"] and function_looks_only(f, also=_MAKES_ENTRY)]
         return sorted(found, key=lambda f: f.return_type is not self.machine.entry_type)
 
     def getstate_args(self, line: str) -> str:
