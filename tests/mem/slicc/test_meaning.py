@@ -183,3 +183,21 @@ def test_a_look_at_a_line_calls_no_function_that_changes_something(tmp_path: Pat
     own = 'Entry placeFor(Addr a) {\n  cache.allocate(a, new Entry);\n  return getCacheEntry(a);\n}\n'
     text = cache(tmp_path, ("cache", FINDER, own + FINDER))
     assert text.count("placeFor(") == 1 and "if (auto *e = getCacheEntry(line)) return e;" in text
+
+
+TAKES = "      trigger(Event:Data, in_msg.addr, getCacheEntry(in_msg.addr), TBEs[in_msg.addr]);\n    }\n"
+
+
+@pytest.mark.parametrize("code, again", [("Entry e := getCacheEntry(in_msg.addr);", False),
+                                         ("Addr a := cache.cacheProbe(in_msg.addr);", False), ("busy := false;", True),
+                                         ("response_in.dequeue(clockEdge());", True), ("idle();", True)])
+def test_a_stall_that_an_in_port_itself_may_end_is_looked_at_again(tmp_path: Path, code: str, again: bool) -> None:
+    (change, _) = new_at_start("bool busy;", "void idle() {", "  busy := false;", "}")
+    text = cache(tmp_path, change, ("cache", TAKES, f"      {code}\n    }}\n"))
+    assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
+
+
+@pytest.mark.parametrize("key, again", [("rsc_stall_handler", False), ("prot_stall_handler", True)])
+def test_a_handler_of_stalls_may_end_another_stall(tmp_path: Path, key: str, again: bool) -> None:
+    text = cache(tmp_path, ("cache", PORT, f"{PORT}, {key}=later"), ("cache", "", HANDLER))
+    assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again

@@ -31,7 +31,7 @@ class Code:
         # Buffers of which an in_port takes one type of message and leaves others to other in_ports: set while an in_port is written.
         self.shared: frozenset[str] = frozenset()
         # A stall may end although the controller makes no transition.
-        self.stalls_end_with_time = False
+        self.stalls_end_unseen = False
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -329,7 +329,7 @@ class Code:
         with self.out.block(f"switch ({call})"):
             self.out("case Result::valid: goto after_transition;")
             self.out(f"case Result::resource_stall: {after(port.rsc_stall_handler)}look_again_next_cycle(); break;")
-            again = "look_again_next_cycle(); " * self.stalls_end_with_time
+            again = "look_again_next_cycle(); " * self.stalls_end_unseen
             self.out(f"case Result::protocol_stall: {after(port.prot_stall_handler)}{again}break;")
 
     def _StallPort(self, s: ast.StallPort) -> None:

@@ -13,7 +13,7 @@ from .code import Code, place
 from .hooks import HookCalls
 from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
-from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_with_time
+from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_unseen
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
 from .writer import Writer, c_field, c_text, c_type, prototype, quoted
 
@@ -42,7 +42,7 @@ class MachineEmitter(HookCalls):
         self.base = "LocatedController" if program.foreign else "AbstractController"
         self.numbers = message_numbers(program)
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
-        self.stalls_end_with_time = stalls_end_with_time(machine)
+        self.stalls_end_unseen = stalls_end_unseen(machine)
         self.triggers = triggers(machine)
         self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
         # How often the code of transitions, shared where they are alike, has each action.
@@ -51,7 +51,7 @@ class MachineEmitter(HookCalls):
 
     def code(self, probe: ast.InPort | None = None) -> Code:
         code = Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
-        code.stalls_end_with_time = self.stalls_end_with_time
+        code.stalls_end_unseen = self.stalls_end_unseen
         return code
 
     def heads(self) -> dict[str, int]:

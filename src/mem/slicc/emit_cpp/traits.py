@@ -6,7 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import ast
+from ..hits import function_looks_only, looks_only, statement_looks_only
 
+_PLAIN = (ast.Trigger, ast.StallPort, ast.CheckProbe, ast.CheckNextCycle)
+"""Statements of in_ports that, apart from the expressions in them, end no other stall."""
+_LOOKS_HERE = frozenset({
+    "CacheMemory.cacheProbe", "DirectoryMemory.allocate", "TimerTable.nextAddress", "TBETable.getNullEntry", "CacheMemory.getNullEntry",
+    "Sequencer.llscCheckMonitor",
+    *(f"PersistentTable.{name}" for name in ("isLocked", "findSmallest", "typeOfSmallest", "okToIssueStarving")),
+    *(f"TriggerQueue.{name}" for name in ("front", "back", "empty")),
+    *(f"{storage}.{name}" for storage in ("TBEStorage", "MN_TBEStorage") for name in ("size", "capacity", "reserved", "slotsAvailable"))})
+"""Methods that in_ports call to look; a directory makes the entry of a line when it is first asked for."""
 _CLOCKS = frozenset({"clockEdge", "curCycle", "curTick"})
 
 
@@ -33,7 +43,26 @@ def _asks_for_message(condition: ast.Expr, port: ast.InPort) -> bool:
     return False
 
 
-def stalls_end_with_time(machine: ast.Machine) -> bool:
+def stalls_end_unseen(machine: ast.Machine) -> bool:
+    """Whether a stall may end although the controller makes no transition: with time, or by what the code of an in_port does."""
+    return _stalls_end_with_time(machine) or any(_has_effects(port) for port in machine.in_ports)
+
+
+def _has_effects(port: ast.InPort) -> bool:
+    """Whether an in_port does more than to look and to start transitions. After its handler of stalls for lack of resources, all ports
+    are polled again in any case."""
+    if port.prot_stall_handler is not None and not function_looks_only(port.prot_stall_handler, also=_LOOKS_HERE):
+        return True
+    for statement in ast.walk_statements(port.body):
+        if isinstance(statement, _PLAIN):
+            if not all(looks_only(expr, also=_LOOKS_HERE) for expr in ast.child_exprs(statement)):
+                return True
+        elif not statement_looks_only(statement, also=_LOOKS_HERE):
+            return True
+    return False
+
+
+def _stalls_end_with_time(machine: ast.Machine) -> bool:
     """Whether the in_ports, or the functions that they and the transitions' choice call, read the clock or the length of a queue to the
     network: without a transition, a later look may then give another answer."""
     bodies = [port.body for port in machine.in_ports]
