@@ -69,7 +69,7 @@ struct Message {
     void note_destination() { to = dest_offset ? destination().sole_index() : static_cast<NodeIndex>(kMaxNodes); }
 };
 
-/// What stands for the cause where there is none: the message of no transaction, which nobody has sent.
+/// What stands for the cause where there is none: a message of no transaction, without a sender.
 extern Message no_message;
 
 } // namespace moscope::ruby

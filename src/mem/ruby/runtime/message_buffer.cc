@@ -8,7 +8,7 @@
 
 namespace moscope::ruby {
 
-[[gnu::always_inline]] inline void Ingress::push(Message *m, Tick ready) {
+[[gnu::always_inline]] inline void Ingress::push_inline(Message *m, Tick ready) {
     m->entry = entry++;
     if (AbstractController *const c = same_chip[m->to]) {
         c->enter_crossing_now(m, ready);
@@ -18,6 +18,8 @@ namespace moscope::ruby {
         push_to_router(m, ready);
     }
 }
+
+void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
 
 [[gnu::noinline]] void Ingress::push_to_router(Message *m, Tick ready) {
     note_routed(*m);
@@ -97,13 +99,13 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each mes
         return put_back(m, arrival);
     ++in_network_entry;
     if (latest_.empty())
-        return ingress->push(m, arrival);
+        return ingress->push_inline(m, arrival);
     if (__builtin_expect(m->to == kMaxNodes, 0))
         return enqueue_to_several(m, arrival);
     arrival = std::max(arrival, latest_[m->to]);
     latest_[m->to] = arrival;
     m->account(Segment::queue, arrival);
-    ingress->push(m, arrival);
+    ingress->push_inline(m, arrival);
 }
 
 /// To several destinations, or none, where messages to each keep their order.
@@ -113,7 +115,7 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each mes
         m->destination().for_each([&](NodeIndex n) { latest_[n] = arrival; });
     }
     m->account(Segment::queue, arrival);
-    ingress->push(m, arrival);
+    ingress->push_inline(m, arrival);
 }
 
 void MessageBuffer::deliver(Message *m, Tick arrival) {

@@ -38,6 +38,7 @@ struct Ingress {
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
+    void push_inline(Message *m, Tick ready); ///< for MessageBuffer::enqueue alone
 
   private:
     void push_to_router(Message *m, Tick ready);

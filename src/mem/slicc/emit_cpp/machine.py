@@ -341,7 +341,7 @@ class MachineEmitter(HookCalls):
         inlined = "[[gnu::always_inline]] " if self.triggers is not None and self.triggers[event.name] <= INLINED_TRIGGERS else ""
         with out.block(f"{inlined}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
-            out(f"{state} next = state;")
+            out(f"[[maybe_unused]] {state} next = state;")
             out("in_state_ = state;")
             if self.asks_event:
                 out(f"transition_event_ = {event.c_name};")
