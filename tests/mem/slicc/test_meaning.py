@@ -192,7 +192,7 @@ TAKES = "      trigger(Event:Data, in_msg.addr, getCacheEntry(in_msg.addr), TBEs
                                          ("Addr a := cache.cacheProbe(in_msg.addr);", False), ("busy := false;", True),
                                          ("response_in.dequeue(clockEdge());", True), ("idle();", True)])
 def test_a_stall_that_an_in_port_itself_may_end_is_looked_at_again(tmp_path: Path, code: str, again: bool) -> None:
-    (change, _) = new_at_start("bool busy;", "void idle() {", "  busy := false;", "}")
+    change, _ = new_at_start("bool busy;", "void idle() {", "  busy := false;", "}")
     text = cache(tmp_path, change, ("cache", TAKES, f"      {code}\n    }}\n"))
     assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
 
@@ -201,3 +201,24 @@ def test_a_stall_that_an_in_port_itself_may_end_is_looked_at_again(tmp_path: Pat
 def test_a_handler_of_stalls_may_end_another_stall(tmp_path: Path, key: str, again: bool) -> None:
     text = cache(tmp_path, ("cache", PORT, f"{PORT}, {key}=later"), ("cache", "", HANDLER))
     assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
+
+
+def test_a_variable_of_an_enumeration_begins_with_none_of_its_values(tmp_path: Path) -> None:
+    change, _ = new_at_start('structure(Pair, desc="") { Kind one; Kind other, default="Kind_Done"; RubyRequestType asked; }',
+                             "Kind last;")
+    text = cache(tmp_path, change)
+    assert re.search(r"Kind one\{Kind_NUM\};\s*.*\s*Kind other\{Kind_Done\};\s*.*\s*RubyRequestType asked\{RubyRequestType_NULL\};", text)
+    assert "Kind last{Kind_NUM};" in text
+    assert "L1Cache_State CacheState{L1Cache_State_I};" in text
+
+
+def test_none_of_the_values_is_none_of_those_that_a_protocol_adds(tmp_path: Path) -> None:
+    (tmp_path / "ok_plain.prelude.sm").write_text('enumeration(MessageSizeType, desc="") { Huge, desc=""; }\n')
+    text = generated(tmp_path)["ok_plain_types.hh"]
+    assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
+
+
+def test_an_event_that_is_none_of_its_values_is_no_pure_hit(tmp_path: Path) -> None:
+    change, _ = new_at_start("Event seen;")
+    text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen"))
+    assert "kPureHit[3][5] =" in text and "default: break;" in text

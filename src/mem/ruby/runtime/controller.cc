@@ -80,8 +80,10 @@ bool AbstractController::functionalMemoryWrite(Packet *pkt) {
 
 void AbstractController::no_transition(unsigned state, unsigned event, Addr line) {
     std::ostringstream s;
-    s << "no transition: machine " << name() << ", state " << info->state[state].name << ", event "
-      << info->event[event] << ", line 0x" << std::hex << line << std::dec << ", at " << in_ns(now_);
+    // A variable of the type Event begins with none of its values.
+    const char *const what = event < info->events ? info->event[event] : "? (a variable that was not set)";
+    s << "no transition: machine " << name() << ", state " << (state < info->states ? info->state[state].name : "?")
+      << ", event " << what << ", line 0x" << std::hex << line << std::dec << ", at " << in_ns(now_);
     throw ProtocolError(s.str(), line_of(line));
 }
 

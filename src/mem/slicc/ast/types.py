@@ -49,9 +49,9 @@ class Described(Node):
 class Variable(Described, Typed):
     """What a field of a structure and an object of a machine or the program have in common. *resolved*: the defaults.
 
-    `default_text` is the C++ text of the `default=` pair of the variable, or else of its type, or None: the variable is then
-    value-initialised. `default_value` is that text as a resolved expression (an EnumRef, a Literal, OOD for nullptr), or None
-    when the text is not such a constant.
+    `default_text` is the C++ text of the `default=` pair of the variable, or else of its type, or None: one of an
+    enumeration then begins with none of its values, any other is value-initialised. `default_value` is that text as a resolved
+    expression (an EnumRef, a Literal, OOD for nullptr), or None when the text is not such a constant.
     """
 
     pointer: bool

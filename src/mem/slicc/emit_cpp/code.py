@@ -10,7 +10,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
-from .writer import Writer, c_field, c_text, c_type, quoted, string_text
+from .writer import Writer, c_field, c_type, initial, quoted, string_text
 
 
 class Code:
@@ -71,7 +71,7 @@ class Code:
 
     def _Member(self, e: ast.Member) -> str:
         if "added" in e.field.pairs:  # by the extra prelude, to a message of the engine, which has no such field
-            return f"{c_type(e.field.type)}{{{c_text(e.field.default_text or '')}}}"
+            return f"{c_type(e.field.type)}{{{initial(e.field)}}}"
         if self.located and self.is_pointer(e.object) and e.object.type is not None and e.object.type.is_handle:
             return f"present({self.expr(e.object)}, {quoted(shown(e.object))})->{c_field(e.field)}"
         return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"

@@ -15,7 +15,7 @@ from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_unseen
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
-from .writer import Writer, c_field, c_text, c_type, prototype, quoted
+from .writer import Writer, c_field, c_type, initial, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
@@ -215,7 +215,7 @@ class MachineEmitter(HookCalls):
             known = TYPES.get(o.type.name)
             element = o.template or (f"<{self.tbe}>" if o.type.name in ("TBETable", "MN_TBETable") else "")
             base = o.type.name if known is not None or o.type.name == "TimerTable" else c_type(o.type)
-            init = self.code().expr(o.init) if o.init is not None else c_text(o.default_text or "")
+            init = self.code().expr(o.init) if o.init is not None else initial(o)
             if o.type.name in COUNTED:
                 init = ""
             if o.pointer:
@@ -429,6 +429,7 @@ class MachineEmitter(HookCalls):
         """Writes the table of pure hits. A hit that does not update the replacement order has no stamp, so it is not served inline."""
         pairs = {h.transition.key for h in found.hits if h.touches}
         states, events = in_c_order(self.machine.states), in_c_order(self.machine.events)
-        with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events)}] =", "};"):
+        none = self.triggers is None  # a trigger's event may be none of them
+        with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events) + none}] =", "};"):
             for s in states:
                 self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")

@@ -49,6 +49,18 @@ def c_text(text: str) -> str:
     return _POINTER.sub(lambda match: match[1] or match[2] or match[3], text)
 
 
+def initial(variable: ast.Variable) -> str:
+    """The C++ text of what a variable begins with that no initialiser sets; an empty text is C++'s own value. As in gem5, an enumeration
+    begins with none of its values; states begin with the first, which is that of a line never accessed."""
+    type_ = variable.type
+    if variable.default_text is not None:
+        return c_text(variable.default_text)
+    if type_.kind != "enum" or variable.pointer:
+        return ""
+    added = sum("added" in value.pairs for value in type_.value_list)  # these follow the engine's own
+    return f"static_cast<{type_.c_name}>({type_.c_name}_NUM + {added})" if added else f"{type_.c_name}_NUM"
+
+
 class Writer:
     """C++ text, line by line; `block` indents what is written within it."""
 

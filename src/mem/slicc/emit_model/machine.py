@@ -8,7 +8,7 @@ from typing import Any
 from .. import ast
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
 from ..emit_cpp.types import in_c_order, in_order_of_use
-from ..emit_cpp.writer import Writer, c_type, prototype, quoted
+from ..emit_cpp.writer import Writer, c_type, initial, prototype, quoted
 from ..errors import Diagnostics
 from .code import ModelCode
 from .types import BYTES, VISITS, emit_type, field_type
@@ -118,7 +118,7 @@ class ModelMachine(MachineEmitter):
             with out.block("void begin()"):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
-                        init = self.model_code().expr(o.init) if o.init is not None else (o.default_text or "")
+                        init = self.model_code().expr(o.init) if o.init is not None else initial(o)
                         number = f"static_cast<{field_type(o.type)}>({init or '0'})"
                         out(f"{o.name} = {number if o.type.name in BYTES else f'{{{init}}}'};")
         out(f"static_assert(alignof({m.name}_Data) == 1);\n")
@@ -199,6 +199,8 @@ class ModelMachine(MachineEmitter):
             out("if (address == kElsewhere) return abandon_();")
             out(f"const {self.state_type.c_name} state = getState({self.state_call()});")
             out(f"[[maybe_unused]] {self.state_type.c_name} next = state;")
+            if self.triggers is None:  # an event may be none of them
+                out(f"if (event >= {self.event_type.c_name}_NUM) no_transition_(k{m.name}_States[state], to_text(event));")
             out(f"note_({m.name}_Number, k{m.name}_Table[event][state], state, event, address);")
             with out.block(f"switch (k{m.name}_Table[event][state])"):
                 for i, t in enumerate(m.transitions):

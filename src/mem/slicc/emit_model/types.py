@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ast
 from ..emit_cpp.types import enumeration
-from ..emit_cpp.writer import Writer, c_field, c_text, c_type, prototype
+from ..emit_cpp.writer import Writer, c_field, c_type, initial, prototype
 from ..errors import Diagnostics
 from .code import ModelCode
 from .unread import Unread
@@ -33,7 +33,7 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
                                      "Addr, MachineID, NetDest, Set or DataBlock")
     with out.block(f"struct {type_.c_name}{base}", "};"):
         for f in fields:
-            out(f"{field_type(f.type)} {c_field(f)}{{{c_text(f.default_text or '')}}};")
+            out(f"{field_type(f.type)} {c_field(f)}{{{initial(f)}}};")
         for member in type_.members:
             if isinstance(member, ast.Function) and member.body is not None and not member.name.startswith("functional"):
                 with out.block(prototype(member)):

@@ -199,7 +199,10 @@ class LocatedController : public AbstractController {
     bool addressed(const MessageBuffer &b, Message &m) const {
         m.source = node;
         m.vnet = b.vnet;
-        return b.ingress && b.vnet != 0xff && m.dest_offset;
+        const bool to_network = b.ingress && b.vnet != 0xff;
+        if (__builtin_expect(to_network && m.size_type == MessageSizeType_NUM, 0))
+            wrong("enqueue: the message into " + b.name + " has no MessageSize: expected an assignment of one");
+        return to_network && m.dest_offset;
     }
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
         must_not_be_past(latency);
