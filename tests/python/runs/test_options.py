@@ -31,6 +31,11 @@ def test_default_core_counts_are_those_that_the_machine_has(shared: Shared, mach
         made(shared, cores="99")
 
 
+def test_on_more_cores_than_the_papers_machine_the_default_core_counts_are_the_papers(shared: Shared) -> None:
+    shared = replace(shared, sets=["chips=8", "cores_per_chip=8"])
+    assert [p.cores for p in made(shared).points] == [1, 12, 24, 36, 48]
+
+
 def test_kernels_whose_results_would_share_a_folder_are_refused(shared: Shared, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     files = [tmp_path / "a" / "bz", tmp_path / "a_bz"]
