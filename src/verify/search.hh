@@ -42,7 +42,9 @@ template <class Machine> class Search {
         initial(*start);
         nlohmann::json answer;
         try {
-            if (const std::string why = asymmetry<Machine>(*start, 1, kTried); !why.empty())
+            if (const std::string why =
+                    asymmetry<Machine>(*start, 1, kTried, [this] { return elapsed() > limits_.seconds; });
+                !why.empty())
                 return {{"asymmetric", why}};
         } catch (const TooLarge &v) {
             return {{"too_large", v.what()}};

@@ -36,9 +36,10 @@ successor_hashes(Expansion<Machine> &expansion, const typename Machine::State &s
     return found;
 }
 
-/// Empty, or the renaming that makes a difference.
+/// Empty, or the renaming that makes a difference. Ends when `over`, as many caches have many renamings.
 template <class Machine>
-std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, unsigned states) {
+std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, unsigned states,
+                      const std::function<bool()> &over) {
     using State = typename Machine::State;
     std::mt19937_64 random(seed);
     Expansion<Machine> expansion;
@@ -48,6 +49,8 @@ std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, 
         const auto here = successor_hashes<Machine>(expansion, *now, [&](const State &s) { next.push_back(s); });
         for (const auto &line : Machine::kLineRenamings)
             for (std::size_t r = 0; r < std::size(Machine::kRenamings); ++r) {
+                if (over())
+                    return "";
                 const auto &controller = Machine::kRenamings[r];
                 auto renamed = std::make_unique<State>();
                 auto from = std::make_unique<State>(*now);

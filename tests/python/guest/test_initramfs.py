@@ -2,6 +2,8 @@
 """The initial file system, built from what is in the cache already; the boot tests fetch it."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,19 @@ def test_a_script_that_is_not_there_is_a_user_error(distro: kernel.Kernel, tmp_p
 def test_a_package_with_a_busybox_of_its_own_leaves_that_of_init_in_its_place(distro: kernel.Kernel, tmp_path: Path) -> None:
     (tmp_path / "busybox").write_text("another")
     assert initramfs.build(distro, print, extra={"/bin/busybox": tmp_path / "busybox"}) == initramfs.build(distro, print)
+
+
+def test_initial_file_systems_unused_for_a_week_are_removed_but_for_the_last_ones(tmp_path: Path) -> None:
+    day = 24 * 3600
+    for n in range(initramfs.KEPT + 3):
+        path = tmp_path / f"{n}.cpio"
+        path.touch()
+        os.utime(path, (time.time() - (n + 1) * day / 2,) * 2)
+    initramfs._forget_the_oldest(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == {str(n) for n in range(initramfs.KEPT)}
+    for path in tmp_path.iterdir():
+        os.utime(path)
+    (tmp_path / "old.cpio").touch()
+    os.utime(tmp_path / "old.cpio", (time.time() - 6 * day,) * 2)
+    initramfs._forget_the_oldest(tmp_path)
+    assert (tmp_path / "old.cpio").exists(), "a sweep that is under way may need it"

@@ -9,7 +9,9 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from moscope.guest.packages import Say
 
 # What init.sh loads, where the kernel has it as a module.
 MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "virtio_net", "squashfs", "overlay")
+KEPT, WEEK = 24, 7 * 24 * 3600  # files; seconds
 BUSYBOX_PACKAGE = "busybox-static"
 SCRIPT = "moscope/script"
 READY = "moscope: ready"
@@ -128,4 +131,16 @@ def _keep(content: bytes) -> Initramfs:
     digest = hashlib.sha256(content).hexdigest()
     path = folder / f"{digest[:32]}.cpio"
     write_whole(path, content)
+    _forget_the_oldest(folder)
     return Initramfs(path, digest)
+
+
+def _forget_the_oldest(folder: Path) -> None:
+    """Removes what is beyond the KEPT last written ones and older than a week: a sweep that is under way may yet need its own."""
+    written: dict[Path, float] = {}
+    for path in folder.glob("*.cpio"):
+        with suppress(FileNotFoundError):  # another start may forget it, too
+            written[path] = path.stat().st_mtime
+    for path in sorted(written, key=lambda p: written[p], reverse=True)[KEPT:]:
+        if written[path] < time.time() - WEEK:
+            path.unlink(missing_ok=True)
