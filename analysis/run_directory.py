@@ -111,7 +111,7 @@ class Run:
     problems: list[str]
     # Lines, pairs and transfers of all points, to be queried (analysis/database.py).
     database: Database = field(default_factory=lambda: Database({}), repr=False, compare=False)
-    left_out: list[str] = field(default_factory=list)  # parts of the report that the run's files are no reason for
+    left_out: list[str] = field(default_factory=list)  # what the report lacks although the run is whole, and why
 
     @property
     def machine(self) -> str:

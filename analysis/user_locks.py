@@ -33,7 +33,7 @@ RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IG
 # Where a thread goes that has not got the lock.
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex|_full", re.IGNORECASE)
 # Locks that several may hold, and attempts that do not wait.
-SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|trywait|t)", re.IGNORECASE)
+SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
 TRYING = re.compile(r"try", re.IGNORECASE)
 TYPE = re.compile(r"mutex|rwlock|spinlock|semaphore|sem_t|lock", re.IGNORECASE)
 
@@ -97,12 +97,13 @@ class Lock:
         releases = bool(RELEASING.search(code)) or (row["kind"] == "store" and not LOCKING.search(code) and row["byte"] == self.first)
         if releases:
             given = row["kind"] != "load" and row["va"] == self.va
-            if now and now.given and given and now.released is not None:
-                self.retaken.append((now.last, row["ended"], core))
-            elif now and not now.given:
+            if not now:
+                return
+            if not now.given:
                 now.released, now.given = row["ended"], given
-            if now:
-                now.last = row["ended"]
+            elif given:
+                self.retaken.append((now.last, row["ended"], core))
+            now.last = row["ended"]
         elif row["kind"] == "rmw":
             self.va = row["va"]
             library = bool(LOCKING.search(code))
@@ -114,7 +115,7 @@ class Lock:
 
     def summary(self, p: Point) -> dict[str, Any]:
         """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links."""
-        ordered = _acquired(self.attempts, [] if self.shared else self.retaken, self.shared)
+        ordered = _acquired(self.attempts, self.retaken, self.shared)
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
         held = [one.released - one.got for one in ordered if one.released is not None]
         waits = [one.got - one.asked for one in ordered]

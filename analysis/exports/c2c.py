@@ -53,12 +53,10 @@ OFFSET_HEAD = ("Index", "Cacheline", "HITM % Rmt", "HITM % Lcl", "Store Refs % L
 
 def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
     suppliers = p.database.rows("SELECT DISTINCT supplier, supplier_role, supplier_per FROM transfers WHERE point = ?", p.name)
-    if p.cores_per_chip is None:
-        raise RunDirectoryError(f"{p.name}: which cores share a chip is not known, as run.json is missing: expected a run that has ended")
     roles = {row["supplier"]: role_of(row) for row in suppliers}
     known = columns(p)
     query = RECORDS.format(
-        key=key, order=order, writes=WRITES, per_chip=p.cores_per_chip, device=DEVICE,
+        key=key, order=order, writes=WRITES, per_chip=_per_chip(p), device=DEVICE,
         **{f"first_{column}": _first(column) for column in ("name", "function", "process")},
         source=_first("source") if "source" in known else "NULL",
         secondary="secondary_miss" if "secondary_miss" in known else "false",
@@ -67,6 +65,12 @@ def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
         sums=", ".join(f"count(*) FILTER ({count})::BIGINT AS {count}" for count in COUNTS),
         cycles=", ".join(f"avg(latency) FILTER ({count}) AS {count}_fs" for count in CYCLES))
     return transactions(p, query)
+
+
+def _per_chip(p: Point) -> int:
+    if p.cores_per_chip is None:
+        raise RunDirectoryError(f"{p.name}: which cores share a chip is not known, as run.json is missing: expected a run that has ended")
+    return p.cores_per_chip
 
 
 def _first(column: str) -> str:
@@ -104,7 +108,7 @@ def _offset(p: Point, n: int, row: dict[str, Any], line: dict[str, Any]) -> tupl
     cycles = (round(Fraction(row[f"{count}_fs"]) * p.core_hz / FS_PER_S) if row[f"{count}_fs"] else "" for count in CYCLES)
     nodes: dict[int, list[int]] = {}
     for core in row["cores"]:
-        nodes.setdefault(core // int(p.cores_per_chip or 1), []).append(core)
+        nodes.setdefault(core // _per_chip(p), []).append(core)
     said = " ".join(f"{node}{{{','.join(map(str, found))}}}" for node, found in sorted(nodes.items()))
     return (n, f"{row['line']:#x}", _percent(row["rmt_hitm"], line["rmt_hitm"]), _percent(row["lcl_hitm"], line["lcl_hitm"]), "",
             _percent(row["stores"], line["stores"]), "", f"{row['at']:#x}", row["process"], f"{row['pc']:#x}", *cycles,

@@ -20,26 +20,25 @@ def draw(run: Run, wide: bool) -> Figure | None:
     if not found:
         return None
     rows = [(first, second, kind) for first, second in found for kind in ("line", "function")]
+    kernels = list(dict.fromkeys(p.kernel for pair in found for p in pair))
+    roles = _roles(run, kernels)
     fig = style.figure(wide, 0.6 + sum(0.9 + 0.36 * MOST for _ in rows))
     axes = fig.subplots(len(rows), 1, squeeze=False).reshape(-1)
     for ax, (first, second, kind) in zip(axes, rows, strict=True):
-        roles = [_role(run, p.kernel) for p in (first, second)]
-        _bars(ax, [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST], roles, wide)
+        most = [row for row in wait_per_operation(first, second) if row[0] == kind][:MOST]
+        _bars(ax, most, [roles[p.kernel] for p in (first, second)], wide)
         point = f"{first.workload} on {first.cores} core{'s' if first.cores != 1 else ''}:"
         ax.set_title(point + (" " if wide else "\n") + ("by line" if kind == "line" else "by waiting function"))
         ax.set_xlabel(f"{'core time ' if wide else ''}waited per {first.operations.removesuffix('s')} (µs)")
-    kernels = list(dict.fromkeys(p.kernel for pair in found for p in pair))
-    style.legend_above(fig, [Patch(color=style.color(_role(run, kernel))) for kernel in kernels], kernels, 4 if wide else 2)
+    style.legend_above(fig, [Patch(color=style.color(roles[kernel])) for kernel in kernels], kernels, 4 if wide else 2)
     return fig
 
 
-def _role(run: Run, kernel: str) -> str:
-    """The kernel's colour in all figures, or where that is not distinct among those that are compared, one by their order."""
-    compared = list(dict.fromkeys(p.kernel for pair in kernel_pairs(run) for p in pair))
-    roles = {one: style.series(run.kernels.index(one))[0] for one in compared}
-    if len(set(roles.values())) < len(roles):
-        roles = {one: style.series(number)[0] for number, one in enumerate(compared)}
-    return roles[kernel]
+def _roles(run: Run, kernels: list[str]) -> dict[str, str]:
+    """The colours that the kernels have in the figure of throughput, or where two of them are one, colours by their order."""
+    roles = {one: style.series(run.kernels.index(one))[0] for one in kernels}
+    distinct = len(set(roles.values())) == len(roles)
+    return roles if distinct else {one: style.series(number)[0] for number, one in enumerate(kernels)}
 
 
 def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], roles: list[str], wide: bool) -> None:

@@ -6,8 +6,8 @@ from analysis.chains import Chain, chains, sampled
 from analysis.chains.tree import placed, tree
 from analysis.page.markup import code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
+from moscope.naming.own_code import INLINED, OF_PROGRAM
 
-INLINED = " (inlined)"  # at the end of a frame
 ROW = 20  # pixels
 NARROWEST = 0.002  # of the whole; narrower bars are left out
 SHOWN = 3  # chains in words
@@ -46,7 +46,7 @@ def _kind(function: str, above: str) -> str:
     """Of a line, or of a program's function or the kernel's. A function that was inlined has no program in its name."""
     if function.startswith("["):
         return "l"
-    return above if function.endswith(INLINED) and above in "uk" else "u" if ":" in function else "k"
+    return above if function.endswith(INLINED) and above in "uk" else "u" if OF_PROGRAM in function else "k"
 
 
 def graph(found: list[Chain], with_lines: bool = False) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import ast
+
 if TYPE_CHECKING:
     from .machine import MachineEmitter
 
@@ -34,7 +36,12 @@ def in_ports(to: MachineEmitter) -> None:
 
 def shared_buffers(to: MachineEmitter) -> dict[str, int]:
     """Buffers whose in_ports take messages of different types, and how many in_ports each has; of protocols from outside."""
-    types: dict[str, list[str]] = {}
+    ports: dict[str, list[ast.InPort]] = {}
     for port in to.machine.in_ports if to.program.foreign else []:
-        types.setdefault(to.code().buffer(port.buffer), []).append(port.message.name if port.message else "")
-    return {buffer: len(found) for buffer, found in types.items() if len(set(found)) > 1}
+        ports.setdefault(to.code().buffer(port.buffer), []).append(port)
+    return {buffer: len(found) for buffer, found in ports.items() if of_several_types(found)}
+
+
+def of_several_types(ports: list[ast.InPort]) -> bool:
+    """Whether in_ports of one buffer take different types of messages; a timer's have none."""
+    return len({port.message.name for port in ports if port.message}) > 1

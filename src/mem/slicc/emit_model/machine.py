@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ast
+from ..emit_cpp.in_ports import of_several_types
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
 from ..emit_cpp.types import in_c_order, in_order_of_use
 from ..emit_cpp.writer import Writer, c_type, initial, prototype, quoted
@@ -150,7 +151,7 @@ class ModelMachine(MachineEmitter):
             for name, number in self.inputs.items():
                 ports = [p for p in m.in_ports if self.model_code().buffer(p.buffer) == name]
                 out(f"case {number}: // {name}")
-                several = len({port.message.name for port in ports if port.message}) > 1  # each takes its own type
+                several = of_several_types(ports)  # each takes its own
                 for port in ports:
                     if port.prot_stall_handler is not None:
                         self.diagnostics.error(port.loc, f"in_port '{port.name}': prot_stall_handler: not supported in a model: expected "

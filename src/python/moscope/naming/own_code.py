@@ -8,6 +8,7 @@ from collections.abc import Sequence
 # As their debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
 OF_PROGRAM = ":"  # in a function of a program, `server:work`; functions of the kernel have none
+INLINED = " (inlined)"  # at the end of a function in a call chain, which then has no program in its name
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 

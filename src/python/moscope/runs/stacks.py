@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope.naming.namer import Namer
+from moscope.naming.own_code import INLINED
 from moscope.naming.unwind import chains
 
 NAME, SCHEMA = "stacks.parquet", "moscope.stacks/1"
@@ -64,7 +65,7 @@ def _functions(namer: Namer, address: int, space: int) -> Iterator[str]:
     yield namer.code(address, 0 if address >= chains.KERNEL_HALF else space)
     source = namer.source(address, space)
     for call in reversed(source.inlined if source else ()):
-        yield f"{call.split(' called at ')[0]} (inlined)"
+        yield call.split(' called at ')[0] + INLINED
 
 
 def _names(lines: Any, wanted: set[int]) -> dict[int, tuple[str, str]]:
