@@ -161,6 +161,8 @@ Tick HyperTransport::slack(const std::vector<AbstractController *> &controllers)
 
 void HyperTransport::set_trace(TraceHook *hook) {
     trace = hook;
+    for (auto &l : links_)
+        l->traced = hook != nullptr;
     for (auto &r : routers_) {
         r->catch_up();
         r->set_slack(hook ? 0 : slack_); // events are reported in the order of their ticks
@@ -191,16 +193,6 @@ Tick HyperTransport::min_path_latency(NodeIndex from, NodeIndex to) const {
     return t;
 }
 
-void HyperTransport::add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const {
-    for (const auto &r : routers_)
-        r->for_each_inside([&](const HeldMessage &h) {
-            Tick &t = stats[common_.channel_of_vnet[h.message->vnet]].latency;
-            const auto n = static_cast<std::uint64_t>(h.message->stamp) *
-                           static_cast<std::uint64_t>(h.message->destination().count());
-            t = static_cast<Tick>(static_cast<std::uint64_t>(t) + (subtract ? -n : n));
-        });
-}
-
 NetworkStats HyperTransport::stats() const {
     catch_up();
     NetworkStats s;
@@ -210,13 +202,16 @@ NetworkStats HyperTransport::stats() const {
     for (const auto &r : routers_)
         for (unsigned c = 0; c < common_.channels; ++c)
             s.channel[c] += r->counted(c);
-    add_held_latency(s.channel, false);
     for (unsigned l = 0; l < links_.size(); ++l) {
         const DirectedLink &d = tables_.links()[l];
         s.link.push_back({std::to_string(d.from) + "->" + std::to_string(d.to), d.from, d.to, {}});
         for (unsigned c = 0; c < common_.channels; ++c) {
             s.link.back().channel.push_back(links_[l]->channel[c].counted());
-            s.channel[c].queueing += links_[l]->channel[c].wait;
+            const Link::Channel &channel = links_[l]->channel[c];
+            s.channel[c].queueing += channel.wait;
+            s.channel[c].latency += channel.wait;
+            for (const bool data : {false, true})
+                s.channel[c].latency += static_cast<Tick>(channel.sent[data]) * links_[l]->way(channel, data);
         }
     }
     for (const auto &r : routers_)
@@ -229,7 +224,6 @@ void HyperTransport::reset_stats(Tick now) {
     catch_up();
     for (auto &r : routers_)
         r->stats.assign(common_.channels, {});
-    add_held_latency(routers_.front()->stats, true);
     for (auto &l : links_)
         for (auto &c : l->channel)
             c.reset_counts(now);

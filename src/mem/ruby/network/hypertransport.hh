@@ -38,7 +38,6 @@ class HyperTransport final : public Network {
     void connect(const NetworkParams &params, const std::vector<ControllerName> &controllers);
     Tick slack(const std::vector<AbstractController *> &controllers) const;
     void catch_up() const;
-    void add_held_latency(std::vector<ChannelStats> &stats, bool subtract) const;
 
     RoutingTables tables_;
     RouterCommon common_;

@@ -239,6 +239,7 @@ struct Link {
     CreditPool free_commands, free_data; ///< for whichever channel needs them
     Returning returning;
     bool crosses = false; ///< the two routers belong to different queues
+    bool traced = false;  ///< the network has a trace
     NetDest reach;        ///< controllers to which it leads
 };
 

@@ -33,7 +33,7 @@ bool Router::split_to_locals(Message *m, Tick ready) {
     NetDest rest = m->destination();
     if (rest.isEmpty() || !local_.isSuperset(rest))
         return false;
-    count_entry(*m, static_cast<unsigned>(rest.count()));
+    count_entry(*m);
     while (true) {
         const NodeIndex node = rest.first_index();
         rest.remove_index(node);
@@ -49,12 +49,11 @@ bool Router::split_to_locals(Message *m, Tick ready) {
 }
 
 /// Counts a message that enters here.
-inline void Router::count_entry(const Message &m, unsigned destinations) {
+inline void Router::count_entry(const Message &m) {
     const unsigned channel = common_.channel_of_vnet[m.vnet];
     if (__builtin_expect(channel == kMaxChannels, 0))
         network_.bad_message(m, "no channel is given for this virtual network");
     ++stats[channel].sent;
-    add_latency(stats[channel], -static_cast<std::uint64_t>(m.stamp) * destinations);
 }
 
 [[gnu::always_inline]] inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel,
@@ -77,8 +76,7 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     link.next_channel = (channel.number + 1) & 31;
 
     const Tick waited = now - m->stamp, on_link = channel.on_link[data];
-    const Tick depart = now + common_.latency;
-    const Tick arrive = depart + on_link;
+    const Tick arrive = now + common_.latency + on_link;
     m->path.in[static_cast<unsigned>(Segment::queue)] += waited;
     m->path.in[static_cast<unsigned>(Segment::crossbar)] += common_.latency;
     m->path.in[static_cast<unsigned>(Segment::link)] += on_link;
@@ -87,17 +85,25 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     ++m->txn_hops;
     ++channel.sent[data];
     channel.wait += waited;
-    if (__builtin_expect(network_.trace != nullptr, 0))
-        network_.trace->hop(*m, number_, link.to->number_, depart, arrive);
-    if (__builtin_expect(link.crosses, 0)) {
-        const auto open = [](const ProcessMessage &p) {
-            auto &l = *static_cast<Link *>(p.to);
-            l.to->arrives(static_cast<Message *>(p.what), l, p.due);
-        };
-        queue().post(link.to->queue(), {open, arrive, &link, m, {}});
-    } else {
-        link.to->arrives(m, link, arrive);
+    if (__builtin_expect(link.crosses | link.traced, 0))
+        send_observed(m, link, now, arrive, waited);
+    else
+        link.to->arrives(m, link, arrive, waited + arrive - now);
+}
+
+[[gnu::noinline]] void Router::send_observed(Message *m, Link &link, Tick now, Tick arrive, Tick waited) {
+    const Tick took = waited + arrive - now;
+    if (link.traced)
+        network_.trace->hop(*m, number_, link.to->number_, now + common_.latency, arrive);
+    if (!link.crosses) {
+        link.to->arrives(m, link, arrive, took);
+        return;
     }
+    const auto open = [](const ProcessMessage &p) {
+        auto &l = *static_cast<Link *>(p.to);
+        l.to->arrives(static_cast<Message *>(p.what), l, p.due, static_cast<Tick>(p.number[0]));
+    };
+    queue().post(link.to->queue(), {open, arrive, &link, m, {static_cast<std::uint64_t>(took)}});
 }
 
 /// Of two messages that links bring here at one tick: the one sent first is the first, and of those sent at one tick the
@@ -110,9 +116,10 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     return sent(a) < sent(b);
 }
 
-/// m will be here at tick `at`. A message to a controller of this chip needs no wake-up of this router: the credit for its
-/// buffer has far to go, so it is early enough when the controller wakes.
-[[gnu::always_inline]] inline void Router::arrives(Message *m, const Link &link, Tick at) {
+/// m will be here at tick `at`, and has taken so long since it was at the router before. A message to a controller of this
+/// chip needs no wake-up of this router: the credit for its buffer has far to go, so it is early enough when the controller
+/// wakes.
+[[gnu::always_inline]] inline void Router::arrives(Message *m, const Link &link, Tick at, Tick took) {
     m->entry = link.input;
     if (AbstractController *const c = direct_[m->to]) {
         c->note_crossing(*m);
@@ -122,6 +129,8 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     }
     arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
     if (__builtin_expect(m->to == kMaxNodes, 0)) {
+        // The link has counted the latency of one of them.
+        stats[link.of_vnet[m->vnet]->number].latency += (m->destination().count() - 1) * took;
         prompt_ = std::max(prompt_, at);
         schedule_no_later_than(at);
     } else {
@@ -186,8 +195,9 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     const unsigned channel = common_.channel_of_vnet[m->vnet];
     const bool data = m->carries_data;
     const Tick start = std::max(now, port.free_at);
-    port.free_at = start + port.kind(*m).occupancy;
+    port.free_at = start + port.occupancy(*m);
     Tick arrival = start + common_.latency;
+    const Tick since = m->stamp;
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
     if (__builtin_expect(network_.jitter_.on(), 0)) {
@@ -202,7 +212,7 @@ inline void Router::count_entry(const Message &m, unsigned destinations) {
     port.counts[channel].wait += start - now;
     ChannelStats &s = stats[channel];
     ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
-    add_latency(s, static_cast<std::uint64_t>(arrival));
+    s.latency += arrival - since;
     if (expected)
         buffer->deliver_expected(m, arrival);
     else
@@ -286,7 +296,7 @@ inline Tick Router::next_service() const {
         return;
     }
     if (input == 0)
-        count_entry(*m, 1);
+        count_entry(*m);
     Link::Channel &channel = *link->of_vnet[m->vnet];
     if (can_send(*m, *link, channel, now)) {
         send(m, *link, channel, now);
@@ -304,7 +314,7 @@ void Router::accept(Message *m, unsigned input, Tick now) {
         return;
     }
     if (input == 0)
-        count_entry(*m, 1);
+        count_entry(*m);
     if (__builtin_expect(node >= way_.size(), 0))
         network_.no_destination(*m, node);
     ports_[way_[node].port].grant(now);
@@ -316,7 +326,7 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         network_.bad_message(*m, "has no destination");
     NetDest rest = m->destination();
     if (input == 0)
-        count_entry(*m, static_cast<unsigned>(rest.count()));
+        count_entry(*m);
     // The input buffer is free when the last part has left; this function holds it until all have been seen.
     const bool shared = input != 0 || network_.has_bounded_sources();
     const std::uint32_t slot = shared ? new_slot() : 0;
@@ -361,36 +371,22 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         part_left(*m, input, slot, now);
 }
 
-/// Hands on a message that has waited for a port: one of this chip's controllers, or one from a link.
-void Router::grant_counted(CrossbarPort &port, Message *m, Tick entry) {
+/// Hands on a message that has waited for a port, and that the port does not count: one of this chip's controllers, or one
+/// from a link.
+void Router::grant_counted(Message *m, Tick entry) {
     const NodeIndex node = m->to;
-    MessageBuffer *const buffer = ingress.same_chip[node]->from_crossing[m->vnet % Crossing::kVnets];
-    if (__builtin_expect(m->hops != 0 && buffer && !port.traced, 1)) {
-        const bool data = m->carries_data;
-        const unsigned input = m->entry, channel = in_[input - 1]->of_vnet[m->vnet]->number;
-        const Tick start = std::max(entry, port.free_at), arrival = start + port.latency;
-        port.free_at = start + port.kind(*m).occupancy;
-        m->account(Segment::queue, start);
-        m->account(Segment::crossbar, arrival);
-        CrossbarPort::Counts &counts = port.counts[channel];
-        ++counts.messages[data];
-        counts.wait += start - entry;
-        ChannelStats &s = stats[channel];
-        ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
-        add_latency(s, static_cast<std::uint64_t>(arrival));
-        buffer->deliver_expected(m, arrival);
-        free_input(*m, input, start);
-        return;
-    }
     if (m->hops == 0) {
         if (!m->entered)
-            count_entry(*m, 1);
+            count_entry(*m);
         deliver(m, node, entry, true);
     } else {
         const unsigned input = m->entry;
         free_input(*m, input, deliver(m, node, entry, true));
     }
 }
+
+/// A message from a link is granted a port towards a controller at tick `at`.
+void Router::left_input(const Message &m, Tick at) { free_input(m, m.entry, at); }
 
 /// Hands on what is before m at a port: m comes from a link at tick `at`.
 void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {

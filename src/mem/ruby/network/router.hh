@@ -79,7 +79,8 @@ class Router final : public Component {
     /// Messages that have entered, then those that have not.
     void for_each_inside(const std::function<void(const HeldMessage &)> &f);
     void for_each_entering(const std::function<void(const HeldMessage &)> &f);
-    /// By channel: what has entered here and left to a controller of this chip, but for what counted() adds.
+    /// By channel: what has entered here and left to a controller of this chip, but for what counted() adds. The latency of a
+    /// message is the sum of those at the links and the last port of its way.
     std::vector<ChannelStats> stats;
     /// With what follows from the counts of the ports.
     ChannelStats counted(unsigned channel) const;
@@ -91,11 +92,6 @@ class Router final : public Component {
     unsigned number_in_network() const { return number_; }
 
   private:
-    // Latencies are summed as (sum of delivery ticks) - (sum of entry ticks), modulo 2^64, over all routers, so that a message
-    // need not remember when it entered.
-    static void add_latency(ChannelStats &s, std::uint64_t ticks) {
-        s.latency = static_cast<Tick>(static_cast<std::uint64_t>(s.latency) + ticks);
-    }
     bool split_to_locals(Message *m, Tick ready);
     /// Where a controller lies from here: behind a link, or (null) at a port of this crossbar.
     struct Way {
@@ -117,19 +113,21 @@ class Router final : public Component {
     void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
-    void grant_counted(CrossbarPort &port, Message *m, Tick entry);
+    void grant_counted(Message *m, Tick entry);
     void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
-    void count_entry(const Message &m, unsigned destinations);
+    void count_entry(const Message &m);
     bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void send(Message *m, Link &link, Link::Channel &channel, Tick now);
+    void send_observed(Message *m, Link &link, Tick now, Tick arrive, Tick waited);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
+    void left_input(const Message &m, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
-    void arrives(Message *m, const Link &link, Tick at);
+    void arrives(Message *m, const Link &link, Tick at, Tick took);
     void freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();

@@ -15,29 +15,35 @@ void Router::add_port(const std::string &name) {
     ports_.back().router_number = number_;
     ports_.back().router = this;
     ports_.back().latency = common_.latency;
-    static_assert(kMaxVnets <= Crossing::kVnets);
+    static_assert(kMaxVnets <= Crossing::kVnets && Crossing::kHops <= kHopBins);
     for (unsigned v = 0; v < kMaxVnets; ++v)
         if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels)
             for (unsigned data = 0; data < 2; ++data)
-                ports_.back().kinds[2 * v + data].occupancy = common_.packet[c].port_occupancy[data];
+                for (unsigned h = 0; h < Crossing::kHops; ++h)
+                    ports_.back().kinds[h * Crossing::kKinds + 2 * v + data].occupancy =
+                        common_.packet[c].port_occupancy[data];
     ports_.back().grant_counted = [](Crossing &c, Message *m, Tick entry) {
-        auto &port = static_cast<CrossbarPort &>(c);
-        port.router->grant_counted(port, m, entry);
+        static_cast<CrossbarPort &>(c).router->grant_counted(m, entry);
+    };
+    ports_.back().left_input = [](Crossing &c, const Message &m, Tick at) {
+        static_cast<CrossbarPort &>(c).router->left_input(m, at);
     };
 }
 
 CrossbarPort::Counts CrossbarPort::all(const RouterCommon &common, unsigned channel, ChannelStats *of_kinds) const {
     Counts n = counts[channel];
     for (unsigned v = 0; v < kVnets; ++v)
-        for (unsigned with_data = 0; common.channel_of_vnet[v] == channel && with_data < 2; ++with_data) {
-            const Kind &k = kinds[2 * v + with_data];
+        for (unsigned i = 0; common.channel_of_vnet[v] == channel && i < 2 * kHops; ++i) {
+            const unsigned hops = i / 2, with_data = i % 2;
+            const Kind &k = kinds[hops * kKinds + 2 * v + with_data];
             n.messages[with_data] += k.messages;
             n.wait += k.wait;
             if (!of_kinds)
                 continue;
-            of_kinds->sent += k.messages;
-            of_kinds->delivered_by_hops[0] += k.messages;
-            of_kinds->latency = static_cast<Tick>(static_cast<std::uint64_t>(of_kinds->latency) + k.latency);
+            if (hops == 0) // others have been counted where they entered
+                of_kinds->sent += k.messages;
+            of_kinds->delivered_by_hops[hops] += k.messages;
+            of_kinds->latency += k.latency;
         }
     return n;
 }

@@ -39,13 +39,12 @@ struct ChannelStats {
     Tick latency = 0;  ///< sum over destinations, from entry; what is under way counts as far as it has come
     Tick queueing = 0; ///< waiting for outputs and credits; a packet for several destinations waits once
 
-    /// Latencies modulo 2^64: of a part they may be anything.
     ChannelStats &operator+=(const ChannelStats &o) {
         sent += o.sent;
         delivered += o.delivered;
         for (unsigned h = 0; h < kHopBins; ++h)
             delivered_by_hops[h] += o.delivered_by_hops[h];
-        latency = static_cast<Tick>(static_cast<std::uint64_t>(latency) + static_cast<std::uint64_t>(o.latency));
+        latency += o.latency;
         queueing += o.queueing;
         return *this;
     }

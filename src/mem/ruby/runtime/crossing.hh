@@ -22,21 +22,27 @@ struct Crossing {
     Tick free_at = 0; ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
-    /// Of one virtual network, without data or with. Counts are of messages from this chip; the router counts all others.
+    /// Messages over so many links, or more, are counted by the router alone.
+    static constexpr unsigned kHops = 8;
+    /// Of one virtual network, without data or with, and of messages that have crossed so many links.
     struct Kind {
         Tick occupancy = 0;
         std::uint64_t messages = 0;
         Tick wait = 0;
-        std::uint64_t latency = 0; ///< modulo 2^64
+        Tick latency = 0; ///< since their entry, or since the last link brought them here
     };
-    std::array<Kind, std::size_t{kVnets} * 2> kinds;  ///< by virtual network; without data, with data
-    AbstractController *const *controllers = nullptr; ///< of this chip, by node
+    static constexpr unsigned kKinds = 2 * kVnets;
+    std::array<Kind, std::size_t{kHops} * kKinds> kinds; ///< by links, then by virtual network; without data, with data
+    AbstractController *const *controllers = nullptr;    ///< of this chip, by node
     bool traced = false;
     /// Grants a message of which the network counts more.
     void (*grant_counted)(Crossing &, Message *m, Tick entry) = nullptr;
+    /// A message from a link leaves the buffer behind that link.
+    void (*left_input)(Crossing &, const Message &m, Tick at) = nullptr;
 
-    Kind &kind(const Message &m) { return kinds[2u * m.vnet + m.carries_data]; }
-    const Kind &kind(const Message &m) const { return kinds[2u * m.vnet + m.carries_data]; }
+    static unsigned kind_number(const Message &m) { return 2u * m.vnet + m.carries_data; }
+    /// How long the port is busy with m.
+    Tick occupancy(const Message &m) const { return kinds[kind_number(m)].occupancy; }
 
     /// Grants the messages that entered before a tick that simulated time has reached.
     void grant(Tick before) {
@@ -68,7 +74,7 @@ struct Crossing {
             return kNever;
         const auto &[entry, m] = waiting.front();
         const Tick start = std::max(entry, free_at);
-        return m->to == to ? start + latency : earliest_behind(to, start + kind(*m).occupancy);
+        return m->to == to ? start + latency : earliest_behind(to, start + occupancy(*m));
     }
 
   private:
@@ -82,7 +88,7 @@ struct Crossing {
     /// When m arrives, which is the last, if it could be served from `start` on.
     Tick served(const Message &m, Tick start) {
         start = std::max(start, all_granted_);
-        all_granted_ = start + kind(m).occupancy;
+        all_granted_ = start + occupancy(m);
         return start + latency;
     }
     void grant_first();

@@ -43,20 +43,23 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
     AbstractController &to = *controllers[m->to];
     --to.crossing_to_here;
     MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
-    if (__builtin_expect((m->hops | m->entered | traced | !buffer) != 0, 0)) {
+    const unsigned hops = m->hops;
+    if (__builtin_expect((hops >= kHops) | m->entered | traced | !buffer, 0)) {
         grant_counted(*this, m, entry);
         return;
     }
-    Kind &k = kind(*m);
+    Kind &k = kinds[hops * kKinds + kind_number(*m)];
     const Tick start = std::max(entry, free_at), arrival = start + latency;
     free_at = start + k.occupancy;
     ++k.messages;
     k.wait += start - entry;
-    k.latency += static_cast<std::uint64_t>(arrival - m->stamp);
+    k.latency += arrival - m->stamp;
     m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp;
     m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
     m->stamp = arrival;
     buffer->deliver_expected(m, arrival);
+    if (hops)
+        left_input(*this, *m, start);
 }
 
 void Crossing::grant_next() { grant_first(); }
@@ -73,7 +76,7 @@ Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
         const Tick start = std::max(entry, free);
         if (m->to == to)
             return start + latency;
-        free = start + kind(*m).occupancy;
+        free = start + occupancy(*m);
     }
     return kNever;
 }

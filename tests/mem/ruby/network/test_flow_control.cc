@@ -22,7 +22,7 @@ TEST(Credits, BoundThePacketsOfAChannelOnALink) {
         p.channels[0].commands = credits;
         Bench b(p);
         HopLog log;
-        b.net->trace = &log;
+        b.net->set_trace(&log);
         for (unsigned i = 0; i < 40; ++i)
             b.send(0, {1}, 0, false, 0);
         EXPECT_EQ(b.run().size(), 40u);
@@ -37,7 +37,7 @@ TEST(Credits, BoundThePacketsOfAChannelOnALink) {
 auto hops_of(const NetworkParams &p, unsigned n, unsigned vnet, bool data) {
     Bench b(p);
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     for (unsigned i = 0; i < n; ++i)
         b.send(0, {1}, vnet, data, 0);
     EXPECT_EQ(b.run().size(), n);
@@ -68,7 +68,7 @@ TEST(Credits, AFullBufferHoldsBackTheLinkBeforeIt) {
     p.links[1].clock_hz = 10'000'000; // 1800 ns per data packet
     Bench b(p);
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     for (unsigned i = 0; i < 10; ++i)
         b.send(0, {2}, 2, true, 0);
     b.run(ns(1700));
@@ -123,7 +123,7 @@ TEST(FreeList, LeavesEveryChannelABufferOfItsOwnAndGoesRound) {
     p.free_commands = 2;
     Bench b(p);
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     for (unsigned i = 0; i < 30; ++i)
         b.send(0, {1}, 2, false, 0);
     b.send(0, {1}, 3, false, ns(7)); // its channel's own buffer is free, whatever the responses hold
@@ -159,7 +159,7 @@ TEST(Channels, TakeTurnsOnABusyLink) {
         c.commands = c.data = 64;
     Bench b(p);
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     for (unsigned i = 0; i < 50; ++i)
         for (unsigned v = 0; v < 4; ++v)
             b.send(0, {1}, v, true, 0);
@@ -230,7 +230,7 @@ struct Storm {
 Storm storm(NetworkParams p, unsigned messages, Tick spacing, std::uint64_t seed, std::vector<unsigned> ordered = {}) {
     Bench b(p, 0, std::move(ordered));
     Storm s;
-    b.net->trace = &s.log;
+    b.net->set_trace(&s.log);
     Rng rng(seed);
     const auto nodes = static_cast<unsigned>(b.controllers.size());
     for (unsigned i = 0; i < messages; ++i) {
@@ -391,7 +391,7 @@ TEST(RandomTraffic, TwoRunsAreIdentical) {
 TEST(Multicast, CrossesEachLinkOfItsTreeOnceAndReachesEverybody) {
     Bench b(machine(8, kTwistedLadder, 6));
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     std::vector<unsigned> all(48);
     for (unsigned i = 0; i < 48; ++i)
         all[i] = i;

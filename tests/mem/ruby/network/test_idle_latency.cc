@@ -63,7 +63,7 @@ TEST(IdleNetwork, AMessageCrossesTheLinksOfItsRouteAndCountsThem) {
     const RoutingTables tables(p);
     Bench b(p);
     HopLog log;
-    b.net->trace = &log;
+    b.net->set_trace(&log);
     std::vector<unsigned> pairs(5);
     for (unsigned s = 0; s < 8; ++s)
         for (unsigned d = 0; d < 8; ++d)
