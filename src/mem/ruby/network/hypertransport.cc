@@ -136,8 +136,10 @@ void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &c
         r->open_direct_ways(controllers);
     }
     slack_ = slack(controllers);
+    if (slack_ && routers_.size() <= Rounds::kMost)
+        rounds_ = std::make_unique<Rounds>(routers_.front()->queue(), routers_);
     for (auto &r : routers_)
-        r->set_slack(slack_);
+        r->set_slack(slack_, rounds_.get());
 }
 
 /// How much later than at the tick of a decision routers may make it: before its consequences, which are an arrival
@@ -163,9 +165,13 @@ void HyperTransport::set_trace(TraceHook *hook) {
     trace = hook;
     for (auto &l : links_)
         l->traced = hook != nullptr;
-    for (auto &r : routers_) {
+    for (auto &r : routers_)
         r->catch_up();
-        r->set_slack(hook ? 0 : slack_); // events are reported in the order of their ticks
+    if (rounds_)
+        rounds_->rest();
+    for (auto &r : routers_) {
+        // Events are reported in the order of their ticks.
+        r->set_slack(hook ? 0 : slack_, hook ? nullptr : rounds_.get());
         for (auto &port : r->ports())
             port.traced = hook != nullptr;
     }

@@ -45,6 +45,7 @@ class HyperTransport final : public Network {
     std::vector<std::unique_ptr<Link>> links_; ///< as in tables_.links()
     std::vector<unsigned> router_of_;          ///< by controller
     Tick slack_ = 0;                           ///< Router::set_slack, without a trace
+    std::unique_ptr<Rounds> rounds_;           ///< where there is slack, if it has room for all routers
 };
 
 } // namespace moscope::ruby

@@ -20,11 +20,17 @@ unsigned next_in_turn(std::uint32_t bits, unsigned from) {
 } // namespace
 
 Router::Router(EventQueue &queue, std::string name, Network &network, RouterCommon &common, unsigned number)
-    : Component(queue, std::move(name), [](Component &c, Tick now) { static_cast<Router &>(c).wake(now); }),
+    : Component(queue, std::move(name),
+                [](Component &c, Tick now) {
+                    auto &self = static_cast<Router &>(c);
+                    if (const Tick next = self.decide_all(now); next != kNever)
+                        self.schedule_no_later_than(next);
+                }),
       network_(network),
       common_(common),
       number_(number) {
     ingress.router = this;
+    ingress.owner = this;
     stats.resize(common.channels);
 }
 
@@ -132,9 +138,9 @@ inline void Router::count_entry(const Message &m) {
         // The link has counted the latency of one of them.
         stats[link.of_vnet[m->vnet]->number].latency += (m->destination().count() - 1) * took;
         prompt_ = std::max(prompt_, at);
-        schedule_no_later_than(at);
+        expect(at);
     } else {
-        schedule_no_later_than(at + slack_);
+        expect(at + slack_);
     }
 }
 
@@ -220,18 +226,38 @@ inline void Router::count_entry(const Message &m) {
     return start;
 }
 
-void Router::set_slack(Tick slack) {
+void Router::set_slack(Tick slack, Rounds *rounds) {
     slack_ = ingress.slack = slack;
+    schedule(kNever);
+    ingress.router = rounds ? static_cast<Component *>(rounds) : this;
+    ingress.active = rounds ? &rounds->active : &ingress.alone;
+    ingress.bit = std::uint64_t{1} << (rounds ? number_ : 0);
     local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
     if (const Tick next = pending(); next != kNever)
-        schedule_no_later_than(std::max(next + slack_, queue().now()));
+        expect(std::max(next + slack_, queue().now()));
 }
 
-void Router::wake(Tick now) {
+[[gnu::always_inline]] inline Tick Router::decide_all(Tick now) {
     while (decide(now))
         ;
     service_ = next_service();
-    plan();
+    return deadline();
+}
+
+Rounds::Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers)
+    : Component(queue, "routers", [](Component &c, Tick now) { static_cast<Rounds &>(c).wake(now); }),
+      routers_(routers) {}
+
+void Rounds::wake(Tick now) {
+    Tick next = kNever;
+    for (std::uint64_t bits = active; bits; bits &= bits - 1) {
+        const Tick t = routers_[static_cast<unsigned>(std::countr_zero(bits))]->decide_all(now);
+        if (t == kNever)
+            active &= ~(bits & -bits); // what this router has sent to others may have set theirs
+        next = std::min(next, t);
+    }
+    if (next != kNever)
+        schedule_no_later_than(next);
 }
 
 void Router::catch_up() {
@@ -241,10 +267,9 @@ void Router::catch_up() {
 }
 
 /// When to wake again.
-inline void Router::plan() {
+inline Tick Router::deadline() const {
     const Tick next = pending();
-    if (next != kNever)
-        schedule_no_later_than(std::max(ingress.prompt, prompt_) < next ? next + slack_ : next);
+    return next == kNever || std::max(ingress.prompt, prompt_) >= next ? next : next + slack_;
 }
 
 /// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick.
@@ -468,7 +493,7 @@ void Router::credit_returned(Link &link, Tick usable) {
     if (t < link.wake_at) {
         link.wake_at = t;
         service_ = std::min(service_, t);
-        schedule_no_later_than(t + slack_);
+        expect(t + slack_);
     }
 }
 

@@ -21,6 +21,25 @@ namespace moscope::ruby {
 
 class Router;
 
+/// Wakes for all routers of a network whose wake-ups may be late by the same time. What is to be decided in that time at one
+/// has no consequence at another within it, so they are brought up to date together, in any order.
+class Rounds final : public Component {
+  public:
+    Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers);
+    static constexpr std::size_t kMost = 64; ///< routers
+
+    std::uint64_t active = 0; ///< routers, by bit, that something is to be decided at
+    /// Until one of them is set to be woken from here.
+    void rest() {
+        active = 0;
+        schedule(kNever);
+    }
+
+  private:
+    void wake(Tick now);
+    const std::vector<std::unique_ptr<Router>> &routers_;
+};
+
 /// What every router of a network shares.
 struct RouterCommon {
     Tick latency = 0;
@@ -67,8 +86,10 @@ class Router final : public Component {
     /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
     /// network has no bounded sources and adds no random delays, and `controllers` are all, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
-    /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late.
-    void set_slack(Tick slack);
+    /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late. rounds: wakes instead of the router.
+    void set_slack(Tick slack, Rounds *rounds = nullptr);
+    /// Makes all decisions up to now, and returns when the next must be made; kNever: there is none.
+    Tick decide_all(Tick now);
     /// Makes all decisions up to now.
     void catch_up();
     /// Brings the ports up to date: grants all messages that entered before the end of the run.
@@ -104,11 +125,15 @@ class Router final : public Component {
     };
 
     Tick pending() const { return std::min(std::min(arrivals_.front_tick(), ingress.queue.front_tick()), service_); }
-    void wake(Tick now);
     bool decide(Tick until);
     void serve_due(Tick now);
     Tick next_service() const;
-    void plan();
+    Tick deadline() const;
+    /// Something is to be decided: wake at t or earlier.
+    void expect(Tick t) {
+        *ingress.active |= ingress.bit;
+        ingress.router->schedule_no_later_than(t);
+    }
     void route(Message *m, unsigned input, Tick now);
     void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
     void accept(Message *m, unsigned input, Tick now);

@@ -24,6 +24,7 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
 [[gnu::noinline]] void Ingress::push_to_router(Message *m, Tick ready) {
     note_routed(*m);
     queue.insert(ready, m);
+    *active |= bit;
     router->schedule_no_later_than(ready + slack);
 }
 
@@ -34,6 +35,7 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
     note_routed(*m);
     queue.insert(ready, m);
     prompt = std::max(prompt, ready);
+    *active |= bit;
     router->schedule_no_later_than(ready);
 }
 

@@ -21,7 +21,11 @@ class AbstractController;
 /// Where messages of a chip's controllers enter the network; owned by the router, which drains it.
 struct Ingress {
     TimedQueue<Message *> queue;
-    Component *router = nullptr;
+    Component *router = nullptr; ///< wakes for them
+    void *owner = nullptr;       ///< for the functions below
+    // `router` may wake for several of its kind: it looks at those whose bits are set.
+    std::uint64_t alone = 0, *active = &alone;
+    std::uint64_t bit = 1;
     /// By node, kMaxNodes: several: with `direct` the controllers of the same chip, to which messages go without the router's
     /// waking; else null. Ordered like all that enters by `entry`.
     std::array<AbstractController *, kMaxNodes + 1> same_chip{};
