@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <memory>
 #include <vector>
 
 #include "mem/ruby/network/params.hh"
@@ -23,10 +23,10 @@ template <class T> class Fifo {
   public:
     bool empty() const { return count_ == 0; }
     unsigned size() const { return count_; }
-    T &front() { return ring_[head_]; }
+    const T &front() const { return ring_[head_]; }
     const T &at(unsigned i) const { return ring_[(head_ + i) & mask_]; }
     void push(const T &item) {
-        if (__builtin_expect(count_ == ring_.size(), 0))
+        if (__builtin_expect(count_ == room_, 0))
             grow();
         ring_[(head_ + count_++) & mask_] = item;
     }
@@ -42,38 +42,53 @@ template <class T> class Fifo {
             bigger[i] = at(i);
         ring_.swap(bigger);
         head_ = 0;
-        mask_ = static_cast<unsigned>(ring_.size()) - 1;
+        room_ = static_cast<unsigned>(ring_.size());
+        mask_ = room_ - 1;
     }
     std::vector<T> ring_;
-    unsigned head_ = 0, count_ = 0, mask_ = 0;
+    unsigned head_ = 0, count_ = 0, mask_ = 0, room_ = 0;
 };
+
+/// Goes round in an array.
+template <class T> T *next_in_ring(T *at, T *begin, T *limit) { return ++at == limit ? begin : at; }
 
 /// Buffers at the far side of a link that the sender may use, each represented by the tick from which it may, oldest first.
 class CreditPool {
   public:
     void init(unsigned n) {
-        free_.assign(std::bit_ceil(std::max(n, 1u)), 0);
-        mask_ = static_cast<unsigned>(free_.size()) - 1;
-        end_ = n;
+        ring_ = std::make_unique<Tick[]>(n + 1);
+        first_ = ring_.get();
+        end_ = first_ + n;
+        limit_ = end_ + 1;
+        *end_ = kNever;
     }
-    bool empty() const { return first_ == end_; }
-    /// The oldest; there is one.
-    Tick front() const { return free_[first_ & mask_]; }
-    /// kNever: there is none.
-    Tick next() const { return empty() ? kNever : front(); }
-    void take() { ++first_; }
+    /// The tick of the oldest; kNever: there is none.
+    Tick next() const { return *first_; }
+    void take() { first_ = next_in_ring(first_, ring_.get(), limit_); }
     /// from: not before that of any other buffer.
-    void give(Tick from) { free_[end_++ & mask_] = from; }
+    void give(Tick from) {
+        *end_ = from;
+        end_ = next_in_ring(end_, ring_.get(), limit_);
+        *end_ = kNever;
+    }
     void give_in_order(Tick from) {
-        unsigned i = end_++;
-        for (; i != first_ && free_[(i - 1) & mask_] > from; --i)
-            free_[i & mask_] = free_[(i - 1) & mask_];
-        free_[i & mask_] = from;
+        Tick *at = end_;
+        for (; at != first_; at = before(at)) {
+            const Tick earlier = *before(at);
+            if (earlier <= from)
+                break;
+            *at = earlier;
+        }
+        *at = from;
+        end_ = next_in_ring(end_, ring_.get(), limit_);
+        *end_ = kNever;
     }
 
   private:
-    std::vector<Tick> free_; ///< a ring with room for all buffers
-    unsigned first_ = 0, end_ = 0, mask_ = 0;
+    Tick *before(Tick *at) const { return (at == ring_.get() ? limit_ : at) - 1; }
+
+    Tick *first_ = nullptr, *end_ = nullptr, *limit_ = nullptr;
+    std::unique_ptr<Tick[]> ring_; ///< with room for all buffers and, behind the youngest, kNever
 };
 
 /// A packet that waits at a router; its place in the input buffer (slot) is shared by the parts of a multicast.
@@ -88,10 +103,11 @@ struct Link {
         CreditPool own;
         unsigned borrowed = 0;
 
-        bool none(const CreditPool &free) const { return own.empty() && free.empty(); }
+        bool none(const CreditPool &free) const { return own.next() == kNever && free.next() == kNever; }
         Tick next(const CreditPool &free) const { return std::min(own.next(), free.next()); }
+        /// There is one.
         void take(CreditPool &free) {
-            if (!own.empty() && (free.empty() || own.front() <= free.front())) {
+            if (own.next() <= free.next()) {
                 own.take();
             } else {
                 free.take();
@@ -139,44 +155,61 @@ struct Link {
         }
     };
 
-    /// The buffers of a packet behind the link that are free again, on their way to the sender: a ring with room for the
-    /// buffers of all channels, in the order of the ticks from which they may be used.
+    /// The buffers of a packet behind the link that are free again, on their way to the sender, in the order of the ticks from
+    /// which they may be used.
     class Returning {
       public:
         struct Return {
-            Tick usable;
-            std::uintptr_t of; ///< the channel, plus one if a data buffer is free, too
+            Tick usable = kNever;
+            std::uintptr_t of = 0; ///< the channel, plus one if a data buffer is free, too
         };
+        /// With room for the buffers of all channels, n.
         void init(unsigned n) {
-            ring_.resize(std::bit_ceil(std::max(n, 1u)));
-            mask_ = static_cast<unsigned>(ring_.size()) - 1;
+            ring_ = std::make_unique<Return[]>(n + 1);
+            first_ = end_ = ring_.get();
+            limit_ = end_ + n + 1;
         }
-        Tick next() const { return next_; }
+        /// kNever: there is none.
+        Tick next() const { return first_->usable; }
         /// Takes out those that may be used from this tick on, or before, and calls f(channel, with data, tick) for each; there is one.
         template <class F> [[gnu::always_inline]] void take_until(Tick usable, F &&f) {
-            unsigned i = first_;
-            Tick t = ring_[i & mask_].usable;
+            const Return *i = first_;
+            Tick t = i->usable;
             do {
-                const std::uintptr_t of = ring_[i & mask_].of;
+                const std::uintptr_t of = i->of;
                 f(*reinterpret_cast<Channel *>(of & ~std::uintptr_t{1}), (of & 1) != 0, t);
-                t = ++i == end_ ? kNever : ring_[i & mask_].usable;
+                i = next_in_ring<const Return>(i, ring_.get(), limit_);
+                t = i->usable;
             } while (t <= usable);
             first_ = i;
-            next_ = t;
         }
-        void push(Tick usable, Channel &channel, bool data) {
+        [[gnu::always_inline]] void push(Tick usable, Channel &channel, bool data) {
             const Return r{usable, reinterpret_cast<std::uintptr_t>(&channel) | std::uintptr_t{data}};
-            unsigned i = end_++;
-            for (; __builtin_expect(i != first_ && ring_[(i - 1) & mask_].usable > r.usable, 0); --i)
-                ring_[i & mask_] = ring_[(i - 1) & mask_];
-            ring_[i & mask_] = r;
-            next_ = std::min(next_, r.usable);
+            if (__builtin_expect(usable < last_, 0)) {
+                push_between(r);
+                return;
+            }
+            last_ = usable;
+            *end_ = r;
+            end_ = next_in_ring(end_, ring_.get(), limit_);
+            end_->usable = kNever;
         }
 
       private:
-        Tick next_ = kNever; ///< looked at far more often than changed
-        std::vector<Return> ring_;
-        unsigned first_ = 0, end_ = 0, mask_ = 0;
+        [[gnu::noinline]] void push_between(const Return &r) {
+            const auto before = [this](Return *at) { return (at == ring_.get() ? limit_ : at) - 1; };
+            Return *at = end_;
+            for (; at != first_ && before(at)->usable > r.usable; at = before(at))
+                *at = *before(at);
+            *at = r;
+            end_ = next_in_ring(end_, ring_.get(), limit_);
+            end_->usable = kNever;
+        }
+
+        const Return *first_ = nullptr;
+        Return *end_ = nullptr, *limit_ = nullptr;
+        Tick last_ = 0; ///< the latest tick so far
+        std::unique_ptr<Return[]> ring_;
     };
 
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
