@@ -284,7 +284,7 @@ inline Tick Router::deadline() const {
     }
     if (now > until)
         return false;
-    TimedQueue<Message *> &from = arrival == now ? arrivals_ : ingress.queue;
+    EntryQueue &from = arrival == now ? arrivals_ : ingress.queue;
     Message *m = from.front().item;
     from.pop();
     route(m, arrival == now ? m->entry : 0, now);

@@ -161,7 +161,7 @@ class Router final : public Component {
     RouterCommon &common_;
     unsigned number_;
     /// Of what links bring. `entry` of the messages is the input: i for the link in_[i - 1]; 0 are this chip's controllers.
-    TimedQueue<Message *> arrivals_;
+    EntryQueue arrivals_;
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
     Tick service_ = kNever;     ///< earliest `wake_at` of these
     Tick slack_ = 0;            ///< see set_slack()

@@ -20,7 +20,7 @@ class AbstractController;
 
 /// Where messages of a chip's controllers enter the network; owned by the router, which drains it.
 struct Ingress {
-    TimedQueue<Message *> queue;
+    EntryQueue queue;
     Component *router = nullptr; ///< wakes for them
     void *owner = nullptr;       ///< for the functions below
     // `router` may wake for several of its kind: it looks at those whose bits are set.

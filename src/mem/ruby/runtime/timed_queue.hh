@@ -4,11 +4,16 @@
 // from the tail and is constant time in practice.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "base/types.hh"
 
 namespace moscope::ruby {
+
+struct Message;
 
 template <class T> class TimedQueue {
   public:
@@ -136,6 +141,91 @@ template <class T> class TimedQueue {
     Entry first_{kNever, {}};
     std::unique_ptr<Entry[]> ring_;
     unsigned head_ = 0, behind_ = 0, mask_ = 0, room_ = 0;
+};
+
+/// The same for messages in the order of the ticks at which they enter a router or a port. They lie in one stretch of memory,
+/// followed by an entry of kNever, so that neither the first nor the end needs a question. What is taken out leaves room in
+/// front; where the stretch ends, the rest moves there.
+class EntryQueue {
+  public:
+    struct Entry {
+        Tick tick;
+        Message *item;
+    };
+
+    EntryQueue() { use(std::make_unique_for_overwrite<Entry[]>(kRoom), kRoom); }
+
+    bool empty() const { return first_ == end_; }
+    unsigned size() const { return static_cast<unsigned>(end_ - first_); }
+    const Entry &front() const { return *first_; }
+    /// kNever: the queue is empty.
+    Tick front_tick() const { return first_->tick; }
+    const Entry &at(unsigned i) const { return first_[i]; }
+    void pop() { ++first_; }
+
+    void insert(Tick tick, Message *m) {
+        insert_if(tick, m, [](const Message *) { return false; });
+    }
+    /// The same, but before those of the same tick of which `behind` says that they come later. True: it is the last.
+    template <class Behind> [[gnu::always_inline]] bool insert_if(Tick tick, Message *m, Behind &&behind) {
+        if (__builtin_expect(end_ == limit_, 0))
+            make_room();
+        Entry *at = end_++;
+        end_->tick = kNever;
+        bool last = true;
+        for (; at != first_ && (at[-1].tick > tick || (at[-1].tick == tick && behind(at[-1].item))); --at) {
+            *at = at[-1];
+            last = false;
+        }
+        *at = {tick, m};
+        return last;
+    }
+    /// insert_if() where it is the last and there is room; false: nothing is done.
+    template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, Message *m, Behind &&behind) {
+        Entry *const at = end_;
+        if (__builtin_expect(at == limit_, 0) ||
+            (at != first_ && (at[-1].tick > tick || (at[-1].tick == tick && behind(at[-1].item)))))
+            return false;
+        *at = {tick, m};
+        end_ = at + 1;
+        at[1].tick = kNever;
+        return true;
+    }
+    void remove_at(unsigned i) {
+        std::copy(first_ + i + 1, end_ + 1, first_ + i);
+        --end_;
+    }
+
+  private:
+    static constexpr std::size_t kRoom = 32;
+
+    void use(std::unique_ptr<Entry[]> room, std::size_t n) {
+        room_ = std::move(room);
+        first_ = room_.get();
+        limit_ = first_ + n - 1;
+        end_with(0);
+    }
+    void end_with(std::size_t n) {
+        end_ = first_ + n;
+        end_->tick = kNever;
+    }
+    /// Moves all entries to the front of the stretch, or of one twice as long where they fill half of it.
+    [[gnu::noinline]] void make_room() {
+        Entry *const begin = first_;
+        const std::size_t n = size(), room = static_cast<std::size_t>(limit_ - room_.get()) + 1;
+        if (2 * n < room) {
+            first_ = room_.get();
+            std::copy(begin, begin + n, first_);
+        } else {
+            const auto shorter = std::move(room_);
+            use(std::make_unique_for_overwrite<Entry[]>(2 * room), 2 * room);
+            std::copy(begin, begin + n, first_);
+        }
+        end_with(n);
+    }
+
+    std::unique_ptr<Entry[]> room_;
+    Entry *first_, *end_, *limit_;
 };
 
 } // namespace moscope::ruby
