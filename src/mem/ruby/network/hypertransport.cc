@@ -43,7 +43,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->to = routers_[d.to].get();
         link->index = static_cast<unsigned>(out[d.from].size());
         link->input = static_cast<unsigned>(in[d.to].size()) + 1; // input 0: the chip's controllers
-        link->crosses = &link->from->queue() != &link->to->queue();
+        link->crosses = link->observed = &link->from->queue() != &link->to->queue();
         link->crossbar = common_.latency;
         link->flight = params.latency_fs;
         link->credit_flight = params.credit_latency_fs < 0 ? params.latency_fs : params.credit_latency_fs;
@@ -71,6 +71,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         for (unsigned c = 0; c < common_.channels; ++c) {
             Link::Channel &channel = link.channel[c];
             channel.number = c;
+            channel.next = (c + 1) & 31;
             channel.commands.own.init(p.channels[c].commands * params.credit_sets);
             channel.data.own.init(p.channels[c].data * params.credit_sets);
             channel.queue.resize(in[tables_.links()[l].from].size() + 1);
@@ -164,7 +165,7 @@ Tick HyperTransport::slack(const std::vector<AbstractController *> &controllers)
 void HyperTransport::set_trace(TraceHook *hook) {
     trace = hook;
     for (auto &l : links_)
-        l->traced = hook != nullptr;
+        l->observed = l->crosses || hook;
     for (auto &r : routers_)
         r->catch_up();
     if (rounds_)
@@ -214,6 +215,7 @@ NetworkStats HyperTransport::stats() const {
         for (unsigned c = 0; c < common_.channels; ++c) {
             s.link.back().channel.push_back(links_[l]->channel[c].counted());
             const Link::Channel &channel = links_[l]->channel[c];
+            s.channel[c].sent += channel.entered;
             s.channel[c].queueing += channel.wait;
             s.channel[c].latency += channel.wait;
             for (const bool data : {false, true})

@@ -126,11 +126,13 @@ struct Link {
     struct Channel {
         Buffers commands, data;
         unsigned number = 0;
+        unsigned next = 0;              ///< the channel whose turn it is after this one
         std::uint32_t waiting = 0;      ///< input ports with a packet
         unsigned next_input = 0;        ///< where the search for the next packet begins
         Tick serialization[2] = {0, 0}; ///< without, with data
         Tick on_link[2] = {0, 0};       ///< with the flight
         std::uint64_t sent[2] = {0, 0}; ///< packets
+        std::uint64_t entered = 0;      ///< of these, messages of the near router's chip
         Tick wait = 0;                  ///< sum over packets
         Tick credit_stall = 0;
         Tick blocked_since = kNever;      ///< later than now while the link is busy
@@ -148,7 +150,7 @@ struct Link {
             return s;
         }
         void reset_counts(Tick now) {
-            sent[0] = sent[1] = 0;
+            sent[0] = sent[1] = entered = 0;
             wait = credit_stall = 0;
             if (blocked_since != kNever)
                 blocked_since = std::max(blocked_since, now);
@@ -271,9 +273,9 @@ struct Link {
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them
     Returning returning;
-    bool crosses = false; ///< the two routers belong to different queues
-    bool traced = false;  ///< the network has a trace
-    NetDest reach;        ///< controllers to which it leads
+    bool crosses = false;  ///< the two routers belong to different queues
+    bool observed = false; ///< this, or the network has a trace
+    NetDest reach;         ///< controllers to which it leads
 };
 
 } // namespace moscope::ruby

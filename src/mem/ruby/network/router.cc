@@ -54,11 +54,15 @@ bool Router::split_to_locals(Message *m, Tick ready) {
     }
 }
 
+void Router::no_channel(const Message &m) const {
+    network_.bad_message(m, "no channel is given for this virtual network");
+}
+
 /// Counts a message that enters here.
 inline void Router::count_entry(const Message &m) {
     const unsigned channel = common_.channel_of_vnet[m.vnet];
     if (__builtin_expect(channel == kMaxChannels, 0))
-        network_.bad_message(m, "no channel is given for this virtual network");
+        no_channel(m);
     ++stats[channel].sent;
 }
 
@@ -70,16 +74,17 @@ inline void Router::count_entry(const Message &m) {
     return link.has_credit(channel, m.carries_data);
 }
 
-/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
-[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, Link::Channel &channel, Tick now) {
+/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that. others: the other channels, by bit.
+[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, Link::Channel &channel, Tick now,
+                                                std::uint32_t others) {
     const bool data = m->carries_data;
     channel.commands.take(link.free_commands);
     if (data)
         channel.data.take(link.free_data);
     link.free_at = now + channel.serialization[data];
-    if (__builtin_expect(link.waiting & ~(1u << channel.number), 0))
+    if (__builtin_expect(link.waiting & others, 0))
         link.interrupt_stalls(now, link.free_at);
-    link.next_channel = (channel.number + 1) & 31;
+    link.next_channel = channel.next;
 
     const Tick waited = now - m->stamp, on_link = channel.on_link[data];
     const Tick arrive = now + common_.latency + on_link;
@@ -91,7 +96,7 @@ inline void Router::count_entry(const Message &m) {
     ++m->txn_hops;
     ++channel.sent[data];
     channel.wait += waited;
-    if (__builtin_expect(link.crosses | link.traced, 0))
+    if (__builtin_expect(link.observed, 0))
         send_observed(m, link, now, arrive, waited);
     else
         link.to->arrives(m, link, arrive, waited + arrive - now);
@@ -99,7 +104,7 @@ inline void Router::count_entry(const Message &m) {
 
 [[gnu::noinline]] void Router::send_observed(Message *m, Link &link, Tick now, Tick arrive, Tick waited) {
     const Tick took = waited + arrive - now;
-    if (link.traced)
+    if (network_.trace)
         network_.trace->hop(*m, number_, link.to->number_, now + common_.latency, arrive);
     if (!link.crosses) {
         link.to->arrives(m, link, arrive, took);
@@ -152,19 +157,21 @@ inline void Router::count_entry(const Message &m) {
     Link &link = *in_[input - 1];
     Link::Channel &channel = *link.of_vnet[m.vnet];
     const Tick usable = at + link.credit_flight;
-    if (__builtin_expect(link.crosses, 0)) {
-        const auto open = [](const ProcessMessage &p) {
-            auto &l = *static_cast<Link *>(p.to);
-            l.from->freed_behind(l, l.channel[p.number[0]], p.number[1] != 0, static_cast<Tick>(p.number[2]));
-        };
-        queue().post(link.from->queue(), {open,
-                                          usable - common_.latency,
-                                          &link,
-                                          nullptr,
-                                          {channel.number, m.carries_data, static_cast<std::uint64_t>(usable)}});
-    } else {
+    if (__builtin_expect(link.crosses, 0))
+        post_freed(link, channel, m.carries_data, usable);
+    else
         link.from->freed_behind(link, channel, m.carries_data, usable);
-    }
+}
+
+/// To another queue.
+[[gnu::noinline]] void Router::post_freed(Link &link, const Link::Channel &channel, bool data, Tick usable) {
+    const auto open = [](const ProcessMessage &p) {
+        auto &l = *static_cast<Link *>(p.to);
+        l.from->freed_behind(l, l.channel[p.number[0]], p.number[1] != 0, static_cast<Tick>(p.number[2]));
+    };
+    queue().post(
+        link.from->queue(),
+        {open, usable - common_.latency, &link, nullptr, {channel.number, data, static_cast<std::uint64_t>(usable)}});
 }
 
 /// A packet has left its buffers behind the link.
@@ -224,17 +231,6 @@ inline void Router::count_entry(const Message &m) {
     else
         buffer->deliver(m, arrival);
     return start;
-}
-
-void Router::set_slack(Tick slack, Rounds *rounds) {
-    slack_ = ingress.slack = slack;
-    schedule(kNever);
-    ingress.router = rounds ? static_cast<Component *>(rounds) : this;
-    ingress.active = rounds ? &rounds->active : &ingress.alone;
-    ingress.bit = std::uint64_t{1} << (rounds ? number_ : 0);
-    local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
-    if (const Tick next = pending(); next != kNever)
-        expect(std::max(next + slack_, queue().now()));
 }
 
 [[gnu::always_inline]] inline Tick Router::decide_all(Tick now) {
@@ -320,11 +316,14 @@ inline Tick Router::next_service() const {
         accept(m, input, now);
         return;
     }
-    if (input == 0)
-        count_entry(*m);
-    Link::Channel &channel = *link->of_vnet[m->vnet];
-    if (can_send(*m, *link, channel, now)) {
-        send(m, *link, channel, now);
+    Link::Channel *const channel = link->of_vnet[m->vnet];
+    if (input == 0) {
+        if (__builtin_expect(!channel, 0))
+            no_channel(*m);
+        ++channel->entered;
+    }
+    if (can_send(*m, *link, *channel, now)) {
+        send(m, *link, *channel, now);
         free_input(*m, input, now);
     } else {
         wait(m, *link, input, 0, now);
@@ -476,7 +475,7 @@ void Router::serve(Link &link, Tick now) {
                 channel.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;
             }
-            send(head.message, link, channel, now);
+            send(head.message, link, channel, now, ~(1u << c));
             part_left(*head.message, input, head.slot, now);
             link.wake_at = link.waiting ? link.free_at : kNever;
             return;
@@ -495,19 +494,6 @@ void Router::credit_returned(Link &link, Tick usable) {
         service_ = std::min(service_, t);
         expect(t + slack_);
     }
-}
-
-std::uint32_t Router::new_slot() {
-    std::uint32_t slot;
-    if (free_slots_.empty()) {
-        slot = static_cast<std::uint32_t>(slots_.size());
-        slots_.emplace_back();
-    } else {
-        slot = free_slots_.back();
-        free_slots_.pop_back();
-    }
-    slots_[slot] = {1, 0};
-    return slot;
 }
 
 } // namespace moscope::ruby

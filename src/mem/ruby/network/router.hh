@@ -141,15 +141,17 @@ class Router final : public Component {
     void grant_counted(Message *m, Tick entry);
     void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
+    [[noreturn]] void no_channel(const Message &m) const;
     void count_entry(const Message &m);
     bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
-    void send(Message *m, Link &link, Link::Channel &channel, Tick now);
+    void send(Message *m, Link &link, Link::Channel &channel, Tick now, std::uint32_t others = ~0u);
     void send_observed(Message *m, Link &link, Tick now, Tick arrive, Tick waited);
     void serve(Link &link, Tick now);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
+    void post_freed(Link &link, const Link::Channel &channel, bool data, Tick usable);
     void left_input(const Message &m, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at, Tick took);

@@ -103,7 +103,7 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
     });
     ingress.routed = &routed_vnets;
     ingress.first_routed = [](Ingress &in, std::uint32_t vnet) {
-        auto &self = *static_cast<Router *>(in.router);
+        auto &self = *static_cast<Router *>(in.owner);
         for (const auto &r : *self.all)
             if (&r->queue() == &self.queue())
                 r->routed_vnets |= vnet;
@@ -117,7 +117,7 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
                                                {vnet}});
     };
     ingress.split = [](Ingress &in, Message *m, Tick ready) {
-        return static_cast<Router *>(in.router)->split_to_locals(m, ready);
+        return static_cast<Router *>(in.owner)->split_to_locals(m, ready);
     };
 }
 
@@ -128,9 +128,33 @@ void Router::add_remote(NodeIndex node, unsigned output) {
     out_[output]->reach.add_index(node);
 }
 
+void Router::set_slack(Tick slack, Rounds *rounds) {
+    slack_ = ingress.slack = slack;
+    schedule(kNever);
+    ingress.router = rounds ? static_cast<Component *>(rounds) : this;
+    ingress.active = rounds ? &rounds->active : &ingress.alone;
+    ingress.bit = std::uint64_t{1} << (rounds ? number_ : 0);
+    local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
+    if (const Tick next = pending(); next != kNever)
+        expect(std::max(next + slack_, queue().now()));
+}
+
+std::uint32_t Router::new_slot() {
+    std::uint32_t slot;
+    if (free_slots_.empty()) {
+        slot = static_cast<std::uint32_t>(slots_.size());
+        slots_.emplace_back();
+    } else {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+    }
+    slots_[slot] = {1, 0};
+    return slot;
+}
+
 /// Messages from links only as far as a wake-up for them would have happened.
 void Router::grant_all() {
-    std::vector<TimedQueue<Message *>::Entry> later;
+    std::vector<EntryQueue::Entry> later;
     for (CrossbarPort &port : ports_) {
         for (unsigned i = 0; i < port.waiting.size();) {
             const auto entry = port.waiting.at(i);

@@ -18,7 +18,7 @@ class AbstractController;
 
 struct Crossing {
     /// By tick of entry, then those from links before those of the chip, by order of entry.
-    TimedQueue<Message *> waiting;
+    EntryQueue waiting;
     Tick free_at = 0; ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
