@@ -42,7 +42,7 @@ Channel::Channel(const DramParams &p, unsigned index)
 
     pool_.resize(p.read_entries + p.write_entries);
     for (unsigned i = 0; i < pool_.size(); ++i)
-        append<&Entry::queue>(free_, static_cast<Index>(i));
+        put_free(static_cast<Index>(i));
     bank_.resize(ranks_ * banks_);
     for (unsigned b = 0; b < bank_.size(); ++b)
         bank_[b].rank = static_cast<std::uint8_t>(b / banks_);
@@ -70,11 +70,16 @@ template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Ind
     (e.next == kNone ? l.tail : (pool_[e.next].*link).prev) = e.prev;
 }
 
+inline void Channel::put_free(Index i) {
+    pool_[i].queue.next = free_;
+    free_ = i;
+}
+
 void Channel::add(const DramRequest &r, const Location &at, Cycle seen) {
-    const Index i = free_.head;
+    const Index i = free_;
     MOSCOPE_CHECK(i != kNone);
-    remove<&Entry::queue>(free_, i);
     Entry &e = pool_[i];
+    free_ = e.queue.next;
     e.request = r;
     e.seen = std::max(seen, clock_);
     e.age = next_age_++;
@@ -125,7 +130,7 @@ inline void Channel::admit() {
     while (input_.head != kNone && pool_[input_.head].seen <= clock_) {
         const Index i = input_.head;
         remove<&Entry::queue>(input_, i);
-        if (pool_[i].request.write)
+        if (pool_[i].request.write || (waiting_.head == kNone && queued_[0] < depth_))
             enter(i);
         else
             append<&Entry::queue>(waiting_, i);
@@ -137,15 +142,20 @@ inline void Channel::admit() {
     }
 }
 
-void Channel::choose_direction() {
-    if (queued_[1] == 0) { // the usual case of what follows
-        draining_ = false;
-        direction_ = 0;
-        const Cycle after = last_column_ + ccd_, data = bus_free_ - cl_;
-        bus_same_ = std::max(after, data);
-        bus_other_ = std::max(after, data + rtrs_);
+inline void Channel::choose_direction() {
+    if (queued_[1]) {
+        choose_direction_for_writes();
         return;
     }
+    // The usual case of the other function.
+    draining_ = false;
+    direction_ = 0;
+    const Cycle after = last_column_ + ccd_, data = bus_free_ - cl_;
+    bus_same_ = std::max(after, data);
+    bus_other_ = std::max(after, data + rtrs_);
+}
+
+[[gnu::noinline]] void Channel::choose_direction_for_writes() {
     if (queued_[1] <= write_low_) {
         draining_ = false;
     } else if (!draining_ && queued_[1] >= write_high_ && owed_ == 0) {
@@ -161,15 +171,10 @@ void Channel::choose_direction() {
     bus_other_ = std::max(after, bus_free_ + std::max(turn, rtrs_) - latency);
 }
 
-void Channel::choose(Choice &best, Nearest &nearest) const {
+/// Among the requests of the direction; there are some.
+[[gnu::noinline]] void Channel::choose(Choice &best, Nearest &nearest) const {
     const unsigned d = direction_;
-    if (work_[d] == 0)
-        return;
     const Index oldest = queue_[d].head;
-    if (pool_[oldest].queue.next == kNone) { // alone: nothing overtakes it, and nothing is in its way
-        choose_only(oldest, best, nearest);
-        return;
-    }
     const bool strict = overtaken_[d] >= bypass_max_;
     for (std::uint64_t work = work_[d]; work; work &= work - 1) {
         const unsigned at = static_cast<unsigned>(std::countr_zero(work));
@@ -207,7 +212,7 @@ void Channel::choose(Choice &best, Nearest &nearest) const {
     }
 }
 
-/// The same where one request is queued.
+/// The same where one request is queued: nothing overtakes it, and nothing is in its way.
 [[gnu::always_inline]] inline void Channel::choose_only(Index i, Choice &best, Nearest &nearest) const {
     const Entry &e = pool_[i];
     const Bank &b = bank_[e.at];
@@ -271,10 +276,12 @@ Lost Channel::reason(const Nearest &n) const {
     if (n.held)
         return Lost::order;
     const Bank &b = bank_[n.bank];
-    const Index oldest = queue_[direction_].head;
-    const bool closing = overtaken_[direction_] >= bypass_max_ && pool_[oldest].at == n.bank &&
-                         b.row != static_cast<std::int32_t>(pool_[oldest].row);
-    if (b.hit[direction_] != kNone && !closing) {
+    const auto closing = [&] { // for the oldest, although another wants the open row
+        const Entry &oldest = pool_[queue_[direction_].head];
+        return overtaken_[direction_] >= bypass_max_ && oldest.at == n.bank &&
+               b.row != static_cast<std::int32_t>(oldest.row);
+    };
+    if (b.hit[direction_] != kNone && !closing()) {
         const Cycle when = column_time(b, direction_);
         if (when <= clock_)
             return Lost::command;
@@ -336,17 +343,26 @@ void Channel::run(Cycle end) {
             pass(hint_, nearest);
         if (change == hint_)
             continue;
-        issue(best);
+        if (best.what == Do::column)
+            issue_column(best);
+        else
+            issue(best);
         pass(clock_ + 1, nearest); // one command a clock
     }
 }
 
-void Channel::choose_command() {
+inline void Channel::choose_command() {
     admit();
     choose_direction();
     best_ = {kNeverCycle, 0, Do::close, 0, kNone};
     nearest_ = {kNeverCycle, -1, false};
-    choose(best_, nearest_);
+    if (work_[direction_]) {
+        const Index oldest = queue_[direction_].head;
+        if (pool_[oldest].queue.next == kNone)
+            choose_only(oldest, best_, nearest_);
+        else
+            choose(best_, nearest_);
+    }
     if (refresh_due_ <= clock_)
         choose_refresh(best_);
     if (policy_ == PagePolicy::idle)
@@ -479,7 +495,7 @@ void Channel::issue_column(const Choice &c) {
         close(c.at, b.next_pre, 0);
 
     const DramRequest done = e.request;
-    append<&Entry::queue>(free_, i);
+    put_free(i);
     if (d) {
         ++stats_.writes;
         --writes_;

@@ -139,11 +139,13 @@ class Channel {
     template <Link Entry::*link> void append(List &l, Index i);
     template <Link Entry::*link> void remove(List &l, Index i);
 
+    void put_free(Index i);
     void admit();
     void admit_all();
     void enter(Index i);
     void choose_command();
     void choose_direction();
+    void choose_direction_for_writes();
     void choose(Choice &best, Nearest &nearest) const;
     void choose_only(Index i, Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
@@ -189,7 +191,8 @@ class Channel {
     std::vector<Entry> pool_;
     std::vector<Bank> bank_;
     std::vector<Rank> rank_;
-    List free_, input_, waiting_, queue_[2];
+    Index free_ = kNone; ///< those of `pool_` that are in no list, linked by queue.next
+    List input_, waiting_, queue_[2];
     std::uint64_t work_[2] = {0, 0}; ///< banks with queued reads, writes
     std::uint64_t open_ = 0;         ///< banks with an open row
     unsigned reads_ = 0, writes_ = 0, queued_[2] = {0, 0};
