@@ -29,8 +29,21 @@ def generated(tmp_path: Path, old: str = ADD, new: str = ADD) -> str:
 
 def test_a_message_that_goes_to_one_machine_needs_no_search_for_it(tmp_path: Path) -> None:
     text = generated(tmp_path)
-    assert "const MachineID only_ = mapAddressToMachine(address, MachineType_Directory);" in text
+    assert "const NodeIndex only_ = index_of(mapAddressToMachine(address, MachineType_Directory));" in text
     assert "&out_msg, only_, " in text
+
+
+@pytest.mark.parametrize("statements, before", [
+    (ADD, True),
+    ("assert(address == address); " + ADD, True),
+    ("out_msg.Type := out_msg.Type; " + ADD, False),
+    ("DPRINTF(RubySlicc, \"%s\", out_msg.Type); " + ADD, True),
+    ("if (address == address) { out_msg.Hops := 1; } " + ADD, False),
+])
+def test_what_a_message_is_made_of_is_looked_up_before_it_is_made(tmp_path: Path, statements: str, before: bool) -> None:
+    text = generated(tmp_path, new=statements)
+    made, found = text.index("&out_msg = *new_message<"), text.index("only_ = index_of(")
+    assert (found < made) == before
 
 
 def test_a_machine_whose_triggers_show_their_events_has_no_dispatch_over_all_events(tmp_path: Path) -> None:
@@ -105,7 +118,7 @@ READY = "  if (response_in.isReady(clockEdge())) {\n"
                                               ("eager && response_in.isReady(clockEdge())", False),
                                               ("eager || response_in.isReady(clockEdge())", True)])
 def test_in_ports_that_need_no_message_are_polled_after_each_transition(tmp_path: Path, condition: str, again: bool) -> None:
-    assert ("none_waits(" not in of_cache(tmp_path, (READY, f"  if ({condition}) {{\n"))) == again
+    assert ("if (const Tick next = first_head(" not in of_cache(tmp_path, (READY, f"  if ({condition}) {{\n"))) == again
 
 
 EVENT = "trigger(request_to_event(in_msg.Type)"

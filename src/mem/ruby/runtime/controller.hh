@@ -179,20 +179,20 @@ class AbstractController : public Component {
         now_ = t;
         again_ = 0;
         if (crossing_to_here)
-            crossing->grant(t); // what has arrived is looked at now
+            crossing->grant_inline(t); // what has arrived is looked at now
     }
     /// An in_port reads b, whose head is kept at `place` below kHeads, once for all ports that read it.
     void reads(MessageBuffer &b, unsigned place) {
         in_buffers_.push_back(&b);
         b.keep_head_at(&heads_[place]);
     }
-    /// Nothing is in the first n of these buffers, now or later.
-    bool none_waits(unsigned n) const {
-        Tick all = kNever;
+    /// When the first of the first n heads is due, be it by now.
+    Tick first_head(unsigned n) const {
+        Tick first = kNever;
+#pragma GCC unroll 8 // as in next_head()
         for (unsigned i = 0; i < n; ++i)
-            all &= heads_[i];
-        static_assert(kNever == std::numeric_limits<Tick>::max()); // all bits that a tick can have
-        return (static_cast<std::uint64_t>(all) + 1) >> 63 != 0;
+            first = std::min(first, heads_[i]);
+        return first;
     }
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
     /// When the next of the first n heads is due, after now; those of now or before wait for another reason.
@@ -250,9 +250,9 @@ class AbstractController : public Component {
     /// Null: a timer, or nothing yet.
     const Message *caused_by() const { return cause_ == &no_message ? nullptr : cause_; }
 
-    template <class T> T *new_message(std::uint16_t type) {
+    template <class T> static T *new_message() {
         T *m = message_pool().make_without_history<T>();
-        m->type = type;
+        m->type = T::kType;
         return m;
     }
     [[gnu::always_inline]] void send(MessageBuffer &b, Message *m, std::int64_t latency) {
@@ -264,10 +264,11 @@ class AbstractController : public Component {
         }
         send_on(b, m, latency);
     }
+    static NodeIndex index_of(MachineID m) { return NodeMap::current->index(m); }
     /// Sends a message that goes to `to` alone.
-    [[gnu::always_inline]] void send_only_to(MessageBuffer &b, Message *m, MachineID to, std::int64_t latency) {
-        m->to = NodeMap::current->index(to);
-        m->destination().add_index(m->to);
+    [[gnu::always_inline]] void send_only_to(MessageBuffer &b, Message *m, NodeIndex to, std::int64_t latency) {
+        m->to = to;
+        m->destination().add_index(to);
         send_on(b, m, latency);
     }
     [[gnu::always_inline]] void send_on(MessageBuffer &b, Message *m, std::int64_t latency) {
@@ -372,6 +373,36 @@ class AbstractController : public Component {
     friend class Sequencer;
     friend class DMASequencer;
 };
+
+[[gnu::always_inline]] inline void Crossing::grant_inline(Tick before) {
+    while (waiting.front_tick() < before)
+        grant_first();
+}
+
+[[gnu::always_inline]] inline void Crossing::grant_first() {
+    const auto [entry, m] = waiting.front();
+    waiting.pop();
+    AbstractController &to = *controllers[m->to];
+    --to.crossing_to_here;
+    MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
+    const unsigned hops = m->hops;
+    if (__builtin_expect((hops >= kHops) | m->entered | traced, 0) || __builtin_expect(!buffer, 0)) {
+        grant_counted(*this, m, entry);
+        return;
+    }
+    Kind &k = kinds[hops * kKinds + kind_number(*m)];
+    const Tick start = std::max(entry, free_at), arrival = start + latency;
+    free_at = start + k.occupancy;
+    ++k.messages;
+    k.wait += start - entry;
+    k.latency += arrival - m->stamp;
+    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp;
+    m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
+    m->stamp = arrival;
+    buffer->deliver_expected(m, arrival);
+    if (hops)
+        left_input(*this, *m, start);
+}
 
 inline void MessageBuffer::enqueue_at_edge(Message *m, const ClockCursor::Edge &edge) {
     queue_.insert(edge.tick, m);

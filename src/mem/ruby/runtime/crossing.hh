@@ -49,6 +49,7 @@ struct Crossing {
         if (waiting.front_tick() < before)
             grant_before(before);
     }
+    void grant_inline(Tick before); ///< the same without a call, where a controller wakes
     void grant_before(Tick before);
     /// Grants the first.
     void grant_next();

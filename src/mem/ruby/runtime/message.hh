@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -43,6 +44,19 @@ struct Message {
 
     Message() {} // NOLINT(cppcoreguidelines-pro-type-member-init): as above
 
+    // What the header begins with, once the fields have their values: in two pieces, so that few instructions set it.
+    void set_kind(std::uint32_t bytes_, std::size_t dest_offset_, std::uint16_t type_) {
+        static_assert(offsetof(Message, bytes) == 0 && offsetof(Message, source) == 6);
+        const std::uint64_t all = bytes_ | std::uint64_t{dest_offset_} << 16 | std::uint64_t{type_} << 32;
+        std::memcpy(reinterpret_cast<char *>(this), &all, sizeof all);
+    }
+    void set_size(bool carries_data_, std::uint8_t size_type_) {
+        static_assert(offsetof(Message, to) == 8 && offsetof(Message, carries_data) == 11 &&
+                      offsetof(Message, size_type) == 12 && offsetof(Message, unused) == 15);
+        const std::uint64_t all = kMaxNodes | std::uint64_t{carries_data_} << 24 | std::uint64_t{size_type_} << 32;
+        std::memcpy(reinterpret_cast<char *>(this) + offsetof(Message, to), &all, sizeof all);
+    }
+
     /// The history of a message that works for no transaction.
     void set_no_history() {
         txn = 0;
@@ -52,10 +66,10 @@ struct Message {
     }
     /// That of the message that caused this one.
     void inherit(const Message &m) {
-        txn = m.txn;
-        txn_core = m.txn_core;
-        txn_hops = m.txn_hops;
-        entry = m.entry; // its own comes later; so much is copied at once
+        // Its own `entry` comes later. In one piece, of which the compiler would make four.
+        static_assert(offsetof(Message, stamp) == offsetof(Message, txn) + 16);
+        std::memcpy(reinterpret_cast<char *>(this) + offsetof(Message, txn),
+                    reinterpret_cast<const char *>(&m) + offsetof(Message, txn), 16);
         path = m.path;
     }
     void account(Segment s, Tick until) {

@@ -39,31 +39,6 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
     router->schedule_no_later_than(ready);
 }
 
-[[gnu::always_inline]] inline void Crossing::grant_first() {
-    const auto [entry, m] = waiting.front();
-    waiting.pop();
-    AbstractController &to = *controllers[m->to];
-    --to.crossing_to_here;
-    MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
-    const unsigned hops = m->hops;
-    if (__builtin_expect((hops >= kHops) | m->entered | traced | !buffer, 0)) {
-        grant_counted(*this, m, entry);
-        return;
-    }
-    Kind &k = kinds[hops * kKinds + kind_number(*m)];
-    const Tick start = std::max(entry, free_at), arrival = start + latency;
-    free_at = start + k.occupancy;
-    ++k.messages;
-    k.wait += start - entry;
-    k.latency += arrival - m->stamp;
-    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp;
-    m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
-    m->stamp = arrival;
-    buffer->deliver_expected(m, arrival);
-    if (hops)
-        left_input(*this, *m, start);
-}
-
 void Crossing::grant_next() { grant_first(); }
 
 void Crossing::grant_before(Tick before) {

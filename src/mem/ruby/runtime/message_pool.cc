@@ -33,24 +33,26 @@ MessageDepot &depot() {
 
 } // namespace
 
-void MessagePool::give(unsigned k) {
-    FreeList &list = free_[k];
+void MessagePool::give(FreeList &list) {
     Node *last = list.first;
     for (unsigned i = 1; i < kGiven; ++i)
         last = last->next;
     Node *piece = std::exchange(list.first, last->next);
     last->next = nullptr;
     list.count -= kGiven;
+    taken_in_ -= kGiven;
     const std::lock_guard lock(depot().mutex);
-    depot().pieces[k].push_back(piece);
+    depot().pieces[size_class(list)].push_back(piece);
 }
 
-void MessagePool::refill(unsigned k) {
-    FreeList &list = free_[k];
+void MessagePool::refill(FreeList &list) {
+    const unsigned k = size_class(list);
     {
         const std::lock_guard lock(depot().mutex);
         if (auto &pieces = depot().pieces[k]; !pieces.empty()) {
-            list = {pieces.back(), kGiven};
+            list.first = pieces.back();
+            list.count = kGiven;
+            taken_in_ += kGiven;
             pieces.pop_back();
             return;
         }
@@ -63,18 +65,21 @@ void MessagePool::refill(unsigned k) {
         list.first = n;
     }
     list.count = kBatch;
+    taken_in_ += kBatch;
 }
 
 void MessagePool::absorb(MessagePool &other) {
-    live_ += std::exchange(other.live_, 0);
-    for (unsigned k = 0; k < kClasses; ++k)
+    taken_in_ += std::exchange(other.taken_in_, 0);
+    for (unsigned k = 0; k < kClasses; ++k) {
+        other.free_[k].count = 0;
         while (Node *n = other.free_[k].first) {
             other.free_[k].first = n->next;
             n->next = free_[k].first;
             free_[k].first = n;
             if (++free_[k].count == kMost)
-                give(k);
+                give(free_[k]);
         }
+    }
 }
 
 } // namespace moscope::ruby

@@ -33,9 +33,11 @@ class MessagePool {
     /// The same for one whose history the caller sets.
     template <class T> T *make_without_history() {
         static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
-        T *m = new (allocate(sizeof(T))) T; // each field has an initializer: nothing else is cleared
+        void *const p = allocate(sizeof(T));
+        const std::uint64_t uid = ++last_uid_; // nothing is read once the fields begin to get their values
+        T *m = new (p) T;                      // each field has an initializer: nothing else is cleared
         m->bytes = sizeof(T);
-        m->uid = ++last_uid_;
+        m->uid = uid;
         return m;
     }
     Message *clone(const Message *m) {
@@ -46,18 +48,21 @@ class MessagePool {
         return c;
     }
     void free(Message *m) {
-        const unsigned k = size_class(m->bytes);
-        FreeList &list = free_[k];
+        FreeList &list = list_of(m->bytes);
         auto *n = reinterpret_cast<Node *>(m);
         n->next = list.first;
         list.first = n;
-        --live_;
         if (__builtin_expect(++list.count == kMost, 0))
-            give(k);
+            give(list);
     }
     unsigned thread() const { return thread_; }
     /// Made here less freed here: of all pools together what is under way.
-    std::int64_t live() const { return live_; }
+    std::int64_t live() const {
+        std::int64_t n = taken_in_;
+        for (const FreeList &list : free_)
+            n -= list.count;
+        return n;
+    }
     /// Restarts the numbering; called when a machine is built, so that runs in one process are alike.
     void restart_numbering() { last_uid_ = 0; }
     /// Takes over the messages of a pool that is not used any more.
@@ -67,34 +72,35 @@ class MessagePool {
     struct Node {
         Node *next;
     };
-    struct FreeList {
+    static constexpr unsigned kGrain = 64, kClasses = 32;
+    /// As large as the step from a size class to the next, so that bytes rounded up say where it is.
+    struct alignas(kGrain) FreeList {
         Node *first = nullptr;
         std::uint32_t count = 0;
     };
-    static constexpr unsigned kGrain = 64, kClasses = 32;
+    static_assert(sizeof(FreeList) == kGrain);
     static constexpr std::uint32_t kMost = 1024, kGiven = kMost / 2; ///< of a class; to and from the depot in pieces
-    static unsigned size_class(std::uint32_t bytes) { return (bytes + kGrain - 1) / kGrain; }
+    FreeList &list_of(std::uint32_t bytes) { return free_[(bytes + kGrain - 1) / kGrain]; }
+    unsigned size_class(const FreeList &list) const { return static_cast<unsigned>(&list - free_.data()); }
 
     void *allocate(std::uint32_t bytes) {
-        const unsigned k = size_class(bytes);
-        MOSCOPE_CHECK(k < kClasses);
-        FreeList &list = free_[k];
-        ++live_;
+        MOSCOPE_CHECK((bytes + kGrain - 1) / kGrain < kClasses);
+        FreeList &list = list_of(bytes);
         if (__builtin_expect(!list.first, 0))
-            refill(k);
+            refill(list);
         Node *n = list.first;
         list.first = n->next;
         --list.count;
         return n;
     }
-    void refill(unsigned k);
-    void give(unsigned k);
+    void refill(FreeList &list);
+    void give(FreeList &list);
 
     friend struct MessageDepot;
     std::array<FreeList, kClasses> free_{};
     unsigned thread_ = 0;
     std::uint64_t last_uid_ = 0;
-    std::int64_t live_ = 0;
+    std::int64_t taken_in_ = 0; ///< from the host or the depot, less what was given to it
 };
 
 /// The pool of a thread that has no other: of the one that runs machines.

@@ -10,6 +10,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
+from .enqueue import enqueue
 from .writer import Writer, c_field, c_type, initial, quoted, string_text
 
 
@@ -21,7 +22,6 @@ class Code:
         self.out = out
         self.diagnostics = diagnostics
         self.probe = probe
-        self.messages: dict[str, str] = {}
         # The buffers whose first message's time the controller keeps, each with its index.
         self.heads = heads or {}
         # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
@@ -253,25 +253,8 @@ class Code:
             self.block(s.body)
 
     def _Enqueue(self, s: ast.Enqueue) -> None:
-        base = c_type(s.message_ref.type)
-        latency = self.expr(s.latency) if s.latency is not None else "1"
         with self.out.block(""):
-            self.out(f"{base} &out_msg = *new_message<{base}>({self.message_number(s.message_ref.type)});")
-            sole, machine = sole_destination(s) or (None, [])
-            for statement in s.body:
-                if statement is sole:
-                    only = f"existing({self.args(machine)})" if self.located else self.args(machine)
-                    self.out(f"const MachineID only_ = {only};")
-                else:
-                    self.block([statement])
-            self.out("complete_message(out_msg);")
-            if sole is not None:
-                self.out(f"send_only_to({self.buffer(s.port)}, &out_msg, only_, {latency});")
-            else:
-                self.out(f"send({self.buffer(s.port)}, &out_msg, {latency});")
-
-    def message_number(self, type_: ast.Type) -> str:
-        return self.messages.get(type_.name, f"{c_type(type_)}::kType")
+            enqueue(self, s)
 
     def _DeferEnqueue(self, s: ast.DeferEnqueue) -> None:
         self.diagnostics.error(s.loc, "defer_enqueueing: not supported: expected an enqueue in the action that ends the wait")
@@ -399,19 +382,3 @@ def shown(e: ast.Expr) -> str:
         case ast.Member(object=object_, name=name):
             return f"{shown(object_)}.{name}"
     return "a handle"
-
-
-def sole_destination(s: ast.Enqueue) -> tuple[ast.Stmt, list[ast.Expr]] | None:
-    """The statement `out_msg.Destination.add(MACHINE)` of a message that certainly goes to this machine alone, and its arguments: the
-    statement is not within an `if`, and nothing else in the block names the destination or the message as a whole."""
-    exprs = list(ast.walk_exprs(s.body))
-    mentions = [e for e in exprs if isinstance(e, ast.Member) and e.name == "Destination"]
-    fields = sum(isinstance(e, ast.Member) and isinstance(e.object, ast.Name) and e.object.name == "out_msg" for e in exprs)
-    if fields != sum(isinstance(e, ast.Name) and e.name == "out_msg" for e in exprs):
-        return None
-    for statement in s.body:
-        match statement:
-            case ast.ExprStmt(expr=ast.MethodCall(name="add", object=ast.Member(object=ast.Name(name="out_msg")) as set_, args=[machine])):
-                if mentions == [set_] and machine.type is not None and machine.type.name == "MachineID":
-                    return statement, [machine]
-    return None

@@ -300,10 +300,10 @@ class MachineEmitter(HookCalls):
             out("return next_due();")
             if m.in_ports:
                 out("after_transition:")
+                if not without and not needs_no_message(m):
+                    out(f"if (const Tick next = first_head({len(heads)}); next > now_) return next; // no port is ready")
                 with out.block("if (++done >= transitions_per_cycle)"):
                     out("look_again_next_cycle();\nreturn next_due();")
-                if not without and not needs_no_message(m):
-                    out(f"if (none_waits({len(heads)})) return kNever;")
                 out("goto again;")
         with out.block("Tick next_due() const"):
             out(f"Tick next = next_head({len(heads)});")

@@ -127,15 +127,13 @@ def message_support(out: Writer, type_: ast.Type) -> None:
     line = next((f for f in LINE_FIELDS if f in type_.fields and type_.fields[f].type.name == "Addr"), None)
     with out.block(f"inline void complete_message({name} &m)"):
         out("Message &h = m;")
+        addressed = "Destination" in type_.fields and type_.fields["Destination"].type.name == "NetDest"
+        offset = "reinterpret_cast<char *>(&m.Destination) - reinterpret_cast<char *>(&h)" if addressed else "0"
+        out(f"h.set_kind(sizeof m, static_cast<std::size_t>({offset}), {name}::kType);")
+        if "MessageSize" in type_.fields:
+            out("h.set_size(size_carries_data(m.MessageSize), static_cast<std::uint8_t>(m.MessageSize));")
         if line:
             out(f"h.line = line_of(m.{line});")
-        if "Destination" in type_.fields and type_.fields["Destination"].type.name == "NetDest":
-            out("h.dest_offset = static_cast<std::uint16_t>(reinterpret_cast<char *>(&m.Destination) - "
-                "reinterpret_cast<char *>(&h));")
-        if "MessageSize" in type_.fields:
-            out("h.size_type = static_cast<std::uint8_t>(m.MessageSize);")
-            out("h.carries_data = size_carries_data(m.MessageSize);")
-        out("(void)h;")
     with out.block(f"inline std::string describe(const {name} &m)"):
         out("std::string s;")
         for f in type_.fields.values():

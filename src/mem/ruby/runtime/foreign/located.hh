@@ -213,8 +213,8 @@ class LocatedController : public AbstractController {
     void send_only_to(MessageBuffer &b, Message *m, MachineID to, std::int64_t latency) {
         must_not_be_past(latency);
         if (addressed(b, *m))
-            must_listen(*m, NodeMap::current->index(to));
-        AbstractController::send_only_to(b, m, to, latency);
+            must_listen(*m, index_of(to));
+        AbstractController::send_only_to(b, m, index_of(to), latency);
     }
     static MachineID existing(MachineID m) {
         if (__builtin_expect(m.type >= MachineType_NULL || m.num < 0 || m.num >= NodeMap::current->count[m.type], 0))
@@ -239,7 +239,7 @@ class LocatedController : public AbstractController {
     MessageBuffer memory_requests_;
     /// Forks give it more: what it is for.
     template <class... More> void queueMemoryRead(MachineID id, Addr a, std::int64_t latency, More...) {
-        auto &m = *new_message<MemoryMsg>(MemoryMsg::kType);
+        auto &m = *new_message<MemoryMsg>();
         m.Type = MemoryRequestType_MEMORY_READ;
         m.MessageSize = MessageSizeType_Request_Control;
         ask_memory(m, id, a, latency);
@@ -250,7 +250,7 @@ class LocatedController : public AbstractController {
     /// `bytes` of the line from the address on; 0: all.
     template <class D>
     void queueMemoryWritePartial(MachineID id, Addr a, std::int64_t latency, const D &data, int bytes) {
-        auto &m = *new_message<MemoryMsg>(MemoryMsg::kType);
+        auto &m = *new_message<MemoryMsg>();
         m.Type = MemoryRequestType_MEMORY_WB;
         m.MessageSize = MessageSizeType_Writeback_Data;
         m.DataBlk = data;
