@@ -7,15 +7,25 @@
 
 namespace moscope {
 
+/// The finalizer of splitmix64: all bits of the result depend on all bits of z.
+constexpr std::uint64_t mixed(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+inline constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15ull; ///< splitmix64's step
+
+/// A random word as a number in [0, n); n > 0. Multiply-shift: the bias of at most n / 2^64 is far below what a run can see.
+constexpr std::uint64_t scaled_below(std::uint64_t word, std::uint64_t n) {
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(word) * n) >> 64);
+}
+
 class Rng {
   public:
     explicit Rng(std::uint64_t seed = 1) {
         for (auto &word : s_) {
-            seed += 0x9e3779b97f4a7c15ull;
-            std::uint64_t z = seed;
-            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-            z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-            word = z ^ (z >> 31);
+            seed += kGoldenRatio;
+            word = mixed(seed);
         }
     }
 
@@ -31,10 +41,8 @@ class Rng {
         return result;
     }
 
-    /// Uniform in [0, n); n > 0. Multiply-shift: the bias of at most n / 2^64 is far below what a run can see.
-    std::uint64_t below(std::uint64_t n) {
-        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
-    }
+    /// Uniform in [0, n); n > 0.
+    std::uint64_t below(std::uint64_t n) { return scaled_below(next(), n); }
 
   private:
     static std::uint64_t rotl(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }

@@ -129,8 +129,7 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
 }
 
 void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &controllers) {
-    // Random delays are drawn in the order of the grants, and bounded buffers want to know of them at once.
-    if (jitter_.on() || has_bounded_sources())
+    if (has_bounded_sources()) // which want to know of grants at once
         return;
     for (auto &r : routers_) {
         r->all = &routers_;
@@ -174,7 +173,7 @@ void HyperTransport::set_trace(TraceHook *hook) {
         // Events are reported in the order of their ticks.
         r->set_slack(hook ? 0 : slack_, hook ? nullptr : rounds_.get());
         for (auto &port : r->ports())
-            port.traced = hook != nullptr;
+            port.by_router = hook || jitter_.on();
     }
 }
 

@@ -101,7 +101,7 @@ void Network::bad_message(const Message &m, const char *what) const {
 
 void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {
     max_ = max;
-    rng_ = Rng(seed);
+    seed_ = mixed(seed);
     nodes_ = nodes;
 }
 

@@ -111,20 +111,29 @@ class Network {
         void init(Tick max, std::uint64_t seed, unsigned nodes);
         void set_source(DelaySource *source) { source_ = source; }
         bool on() const { return max_ > 0; }
-        /// Arrival to use instead of `earliest`; never earlier.
-        Tick delay(const Message &m, NodeIndex to, Tick earliest) {
-            const Tick t = earliest + (source_ ? source_->delay(m, to)
-                                               : static_cast<Tick>(rng_.below(static_cast<std::uint64_t>(max_) + 1)));
+        /// Arrival to use instead of `earliest`, of a message that begins its last way at tick `entry`; never earlier.
+        Tick delay(const Message &m, NodeIndex to, Tick entry, Tick earliest) {
+            const Tick t = earliest + (source_ ? source_->delay(m, to) : drawn(m, to, entry));
             return ordered_[m.vnet] ? in_order(m, to, t) : t;
         }
+        /// What is known of the delay beforehand: at least so much.
+        Tick foreseen(const Message &m, NodeIndex to, Tick entry) const { return source_ ? 0 : drawn(m, to, entry); }
         void set_ordered(unsigned vnet) { ordered_[vnet] = true; }
         bool ordered(unsigned vnet) const { return ordered_[vnet]; }
 
       private:
         Tick in_order(const Message &m, NodeIndex to, Tick t);
+        /// Uniform in [0, max_]. A function of the message and of its entry, so that the order in which delays are drawn does not
+        /// matter: ports may grant late.
+        Tick drawn(const Message &m, NodeIndex to, Tick entry) const {
+            const std::uint64_t ends = std::uint64_t{m.source} << 32 | std::uint64_t{to} << 16 | m.vnet;
+            const std::uint64_t when = mixed(seed_ + static_cast<std::uint64_t>(entry));
+            return static_cast<Tick>(
+                scaled_below(mixed(mixed(when ^ m.line) ^ ends), static_cast<std::uint64_t>(max_) + 1));
+        }
         Tick max_ = 0;
         DelaySource *source_ = nullptr;
-        Rng rng_;
+        std::uint64_t seed_ = 0;
         unsigned nodes_ = 0;
         bool ordered_[kMaxVnets] = {};
         std::vector<Tick> last_[kMaxVnets]; ///< [source][destination], ordered networks only

@@ -55,7 +55,7 @@ Tick NetworkParams::shortest_hop() const {
 
 /// A packet's hop, or a buffer's credit on the way back, of which a packet uses the end to cross.
 Tick NetworkParams::lookahead() const {
-    if (kind == Kind::ideal || jitter > 0) // delays are drawn in one order for the whole machine
+    if (kind == Kind::ideal || jitter > 0) // random tests run on one thread
         return 0;
     Tick t = shortest_hop();
     for (const LinkParams &l : links)

@@ -54,10 +54,6 @@ bool Router::split_to_locals(Message *m, Tick ready) {
     }
 }
 
-void Router::no_channel(const Message &m) const {
-    network_.bad_message(m, "no channel is given for this virtual network");
-}
-
 /// Counts a message that enters here.
 inline void Router::count_entry(const Message &m) {
     const unsigned channel = common_.channel_of_vnet[m.vnet];
@@ -134,6 +130,7 @@ inline void Router::count_entry(const Message &m) {
     m->entry = link.input;
     if (AbstractController *const c = direct_[m->to]) {
         c->note_crossing(*m);
+        // A delay that is foreseen does not count: the credit cannot wait so long.
         c->arrive(c->crossing->enter_before(
             m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
         return;
@@ -214,7 +211,7 @@ inline void Router::count_entry(const Message &m) {
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
     if (__builtin_expect(network_.jitter_.on(), 0)) {
-        arrival = network_.jitter_.delay(*m, node, arrival);
+        arrival = network_.jitter_.delay(*m, node, now, arrival);
         m->account(Segment::queue, arrival);
     }
     if (__builtin_expect(network_.trace != nullptr, 0)) {
@@ -399,6 +396,8 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
 /// from a link.
 void Router::grant_counted(Message *m, Tick entry) {
     const NodeIndex node = m->to;
+    if (grant_delayed(m, entry))
+        return;
     if (m->hops == 0) {
         if (!m->entered)
             count_entry(*m);

@@ -87,6 +87,33 @@ void Router::add_local(NodeIndex node, unsigned port) {
     local_.add_index(node);
 }
 
+void Router::no_channel(const Message &m) const {
+    network_.bad_message(m, "no channel is given for this virtual network");
+}
+
+/// As Crossing::grant_first(), with a random delay. False: the message has parts, has come far, or is traced.
+bool Router::grant_delayed(Message *m, Tick entry) {
+    CrossbarPort &port = ports_[way_[m->to].port];
+    MessageBuffer *const buffer = ingress.same_chip[m->to]->from_crossing[m->vnet % Crossing::kVnets];
+    const unsigned hops = m->hops;
+    if (hops >= Crossing::kHops || m->entered || !buffer || network_.trace)
+        return false;
+    CrossbarPort::Kind &k = port.kinds[hops * Crossing::kKinds + Crossing::kind_number(*m)];
+    const Tick start = std::max(entry, port.free_at), earliest = start + port.latency;
+    const Tick arrival = network_.jitter_.delay(*m, m->to, entry, earliest);
+    port.free_at = start + k.occupancy;
+    ++k.messages;
+    k.wait += start - entry;
+    k.latency += arrival - m->stamp;
+    m->account(Segment::queue, start);
+    m->account(Segment::crossbar, earliest);
+    m->account(Segment::queue, arrival);
+    buffer->deliver_expected(m, arrival);
+    if (hops)
+        left_input(*m, start);
+    return true;
+}
+
 void Router::open_direct_ways(const std::vector<AbstractController *> &controllers) {
     // Without latency a message could arrive at the tick of its entry, when the other entries are not known.
     if (common_.latency == 0)
@@ -95,6 +122,13 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
     local_.for_each([&](NodeIndex node) {
         CrossbarPort &port = ports_[way_[node].port];
         controllers[node]->crossing = &port;
+        if (network_.jitter_.on()) {
+            port.by_router = true;
+            port.delay = [](const Crossing &c, const Message &delayed, Tick entry) {
+                const auto &jitter = static_cast<const CrossbarPort &>(c).router->network_.jitter_;
+                return jitter.foreseen(delayed, delayed.to, entry);
+            };
+        }
         ingress.same_chip[node] = controllers[node];
         port.controllers = ingress.same_chip.data();
         for (unsigned v = 0; v < kMaxVnets; ++v)

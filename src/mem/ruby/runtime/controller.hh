@@ -143,7 +143,7 @@ class AbstractController : public Component {
     unsigned crossing_to_here = 0;
     void enter_crossing(Message *m, Tick entry) {
         note_crossing(*m);
-        arrive(crossing->enter(m, entry));
+        enter_between(m, entry);
     }
     /// The same, with calls at its end alone, so that it saves no registers.
     [[gnu::always_inline]] void enter_crossing_now(Message *m, Tick entry) {
@@ -152,10 +152,15 @@ class AbstractController : public Component {
         if (__builtin_expect(arrival == kNever, 0))
             enter_between(m, entry);
         else if (arrival < next_wake())
-            wake_for(arrival);
+            wake_for(*m, entry, arrival);
     }
-    [[gnu::noinline]] void enter_between(Message *m, Tick entry) { arrive(crossing->enter(m, entry)); }
-    [[gnu::noinline]] void wake_for(Tick arrival) { wake_at(clock_.edge_at_or_after(arrival)); }
+    [[gnu::noinline]] void enter_between(Message *m, Tick entry) {
+        const Tick arrival = crossing->enter(m, entry);
+        arrive(arrival + crossing->foreseen_delay(*m, entry));
+    }
+    [[gnu::noinline]] void wake_for(const Message &m, Tick entry, Tick arrival) {
+        wake_at(clock_.edge_at_or_after(arrival + crossing->foreseen_delay(m, entry)));
+    }
     /// Beside what the port is given.
     void note_crossing(const Message &m) {
         ++crossing_to_here;
@@ -386,7 +391,7 @@ class AbstractController : public Component {
     --to.crossing_to_here;
     MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
     const unsigned hops = m->hops;
-    if (__builtin_expect((hops >= kHops) | m->entered | traced, 0) || __builtin_expect(!buffer, 0)) {
+    if (__builtin_expect((hops >= kHops) | m->entered | by_router, 0) || __builtin_expect(!buffer, 0)) {
         grant_counted(*this, m, entry);
         return;
     }

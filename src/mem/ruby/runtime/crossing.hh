@@ -34,7 +34,13 @@ struct Crossing {
     static constexpr unsigned kKinds = 2 * kVnets;
     std::array<Kind, std::size_t{kHops} * kKinds> kinds; ///< by links, then by virtual network; without data, with data
     AbstractController *const *controllers = nullptr;    ///< of this chip, by node
-    bool traced = false;
+    /// Messages are traced or delayed, which the network does: no message is granted without it.
+    bool by_router = false;
+    /// Whether messages are delayed on their way, and if so what is known of the delay when one enters: at least so much.
+    Tick (*delay)(const Crossing &, const Message &m, Tick entry) = nullptr;
+    Tick foreseen_delay(const Message &m, Tick entry) const {
+        return __builtin_expect(delay != nullptr, 0) ? delay(*this, m, entry) : 0;
+    }
     /// Grants a message of which the network counts more.
     void (*grant_counted)(Crossing &, Message *m, Tick entry) = nullptr;
     /// A message from a link leaves the buffer behind that link.

@@ -75,6 +75,27 @@ TEST(IdealNetwork, TheSeedDecidesTheDelays) {
     EXPECT_NE(delays(1), delays(2));
 }
 
+TEST(IdealNetwork, TheDelayOfAMessageDoesNotDependOnOthers) {
+    const auto delays = [](bool others) {
+        Bench b(ideal(ns(100)), 3);
+        std::vector<unsigned> watched;
+        for (unsigned i = 0; i < 50; ++i) {
+            if (others)
+                b.send(i % 2 ? 0 : 2, {1}, 0, false, ns(1000) * i - ns(i));
+            b.send(0, {1}, 0, false, ns(1000) * i);
+        }
+        std::vector<Tick> d;
+        for (const auto &a : b.run())
+            if (a.sent % ns(1000) == 0)
+                d.push_back(a.at - a.sent);
+        std::sort(d.begin(), d.end());
+        return d;
+    };
+    const auto alone = delays(false), among_others = delays(true);
+    EXPECT_EQ(alone.size(), 50u);
+    EXPECT_TRUE(std::includes(among_others.begin(), among_others.end(), alone.begin(), alone.end()));
+}
+
 TEST(Misuse, AMessageThatNobodyCanReceiveIsAProtocolError) {
     for (unsigned kind : {0u, 1u}) {
         Bench b(kind ? ideal(0) : machine(2, line_of_routers(2)), kind ? 2 : 0);
