@@ -140,6 +140,7 @@ class BlockCache {
     class Decoder;
     Block *decode(Core &, std::uint64_t key, PhysAddr at, Addr va, unsigned limit, const PhysAddr *second = nullptr);
     void enter(const Core &, Block &, PhysAddr at, std::span<const std::byte> bytes);
+    bool number_by_heads(Block &, std::span<const std::uint8_t> code);
     Block *found(const Core &, Block *);
     void drop(Block &);
     void free_all();

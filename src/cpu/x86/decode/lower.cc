@@ -146,9 +146,18 @@ const ZydisDecoder &decoder(Mode mode) {
     return all[static_cast<unsigned>(mode)];
 }
 
+unsigned bytes_of_values(const ZydisDecodedInstruction &z) {
+    if (z.encoding !=
+        ZYDIS_INSTRUCTION_ENCODING_LEGACY) // others have a part of the operation behind, 3DNow! among them
+        return 0;
+    const unsigned first = z.raw.disp.size ? z.raw.disp.offset : z.raw.imm[0].size ? z.raw.imm[0].offset : z.length;
+    return z.length - first;
+}
+
 void fill_operands(const Insn &insn, Op &op) {
     const ZydisDecodedInstruction &z = insn.z;
     op.length = z.length;
+    op.timing = bytes_of_values(z);
     op.width = static_cast<std::uint8_t>(z.operand_width / 8);
     op.address_bytes = static_cast<std::uint8_t>(z.address_width / 8);
     op.lock = (z.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0;

@@ -81,6 +81,9 @@ struct Group {
 /// The form that takes the instruction, with Op::exec chosen; null: no group has it.
 const Form *lower(const Insn &, Op &);
 
+/// How many of the instruction's last bytes are its displacement and immediates. 0: its bytes are not in that order.
+unsigned bytes_of_values(const ZydisDecodedInstruction &);
+
 /// Fills `op` except for exec.
 void fill_operands(const Insn &, Op &);
 

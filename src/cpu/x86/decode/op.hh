@@ -37,7 +37,9 @@ struct alignas(32) Op {
     std::uint32_t fetches : 1 = 0;       ///< detailed mode: its last byte is the first one used of another line
     std::uint32_t apart : 1 = 0;         ///< detailed mode: it fetches, or it is the end of a block
     static constexpr unsigned kTimingBits = 19;
-    std::uint32_t timing : kTimingBits = 0; ///< detailed mode: which OpTiming of the block cache's table
+    /// Detailed mode: which OpTiming of the block cache's table; before the block is timed: how many of the instruction's last
+    /// bytes are its displacement and immediates.
+    std::uint32_t timing : kTimingBits = 0;
 };
 static_assert(sizeof(Op) == 32);
 

@@ -3,7 +3,11 @@
 
 #include <Zydis/Zydis.h>
 
+#include <array>
+#include <cstring>
+
 #include "base/error.hh"
+#include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/op.hh"
 
 namespace moscope::x86 {
@@ -257,28 +261,63 @@ std::uint32_t TimingTable::number(TimedOp o) {
     return at->second;
 }
 
+namespace {
+
+ZydisMachineMode machine_mode(Mode mode) {
+    return mode == Mode::code64   ? ZYDIS_MACHINE_MODE_LONG_64
+           : mode == Mode::code32 ? ZYDIS_MACHINE_MODE_LEGACY_32
+                                  : ZYDIS_MACHINE_MODE_LEGACY_16;
+}
+
+/// The instruction that `bytes` begin with. 0: it faults or is a pseudo-instruction. `values`: as bytes_of_values() says.
+unsigned timing_of_one(std::span<const std::uint8_t> bytes, Mode mode, TimedOp &out, unsigned &values) {
+    static const std::array<ZydisDecoder, 3> decoders = [] {
+        std::array<ZydisDecoder, 3> all;
+        for (const Mode m : {Mode::code16, Mode::code32, Mode::code64}) {
+            ZydisDecoder &d = all[static_cast<unsigned>(m)];
+            ZydisDecoderInit(&d, machine_mode(m),
+                             m == Mode::code64   ? ZYDIS_STACK_WIDTH_64
+                             : m == Mode::code32 ? ZYDIS_STACK_WIDTH_32
+                                                 : ZYDIS_STACK_WIDTH_16);
+            ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_TZCNT, ZYAN_FALSE);
+        }
+        return all;
+    }();
+    ZydisDecodedInstruction z;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeFull(&decoders[static_cast<unsigned>(mode)], bytes.data(), bytes.size(), &z, operands)))
+        return 0;
+    out.timing = timing_of(z, operands, machine_mode(mode));
+    out.pipes = pipes_of(z, operands, out.timing);
+    values = bytes_of_values(z);
+    return z.length;
+}
+
+} // namespace
+
+std::uint32_t TimingTable::number_of(std::span<const std::uint8_t> bytes, unsigned values, Mode mode) {
+    if (bytes.size() > Head::kBytes || values >= bytes.size())
+        return kUnknown;
+    Head head;
+    std::memcpy(head.byte, bytes.data(), bytes.size() - values);
+    head.byte[Head::kBytes] = static_cast<std::uint8_t>(bytes.size() << 2 | static_cast<unsigned>(mode));
+    if (const auto known = heads_.find(head); known != heads_.end())
+        return known->second;
+    TimedOp o;
+    unsigned own_values = 0;
+    if (timing_of_one(bytes, mode, o, own_values) != bytes.size() || own_values != values)
+        return kUnknown;
+    return heads_[head] = number(o);
+}
+
 std::vector<TimedOp> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count) {
-    const ZydisMachineMode machine = mode == Mode::code64   ? ZYDIS_MACHINE_MODE_LONG_64
-                                     : mode == Mode::code32 ? ZYDIS_MACHINE_MODE_LEGACY_32
-                                                            : ZYDIS_MACHINE_MODE_LEGACY_16;
-    ZydisDecoder decoder;
-    ZydisDecoderInit(&decoder, machine,
-                     mode == Mode::code64   ? ZYDIS_STACK_WIDTH_64
-                     : mode == Mode::code32 ? ZYDIS_STACK_WIDTH_32
-                                            : ZYDIS_STACK_WIDTH_16);
-    ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_TZCNT, ZYAN_FALSE);
     std::vector<TimedOp> all(count + 1); // the last one is the end of the block, which takes no time
     all[count].timing = kEnd;
-    std::size_t at = 0;
-    for (unsigned i = 0; i < count && at < bytes.size(); ++i) {
-        ZydisDecodedInstruction z;
-        ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes.data() + at, bytes.size() - at, &z, operands)))
-            break; // it faults or is a pseudo-instruction: one cycle
-        all[i].timing = timing_of(z, operands, machine);
-        all[i].pipes = pipes_of(z, operands, all[i].timing);
-        at += z.length;
-    }
+    unsigned values;
+    for (unsigned i = 0, length; i < count && !bytes.empty(); ++i, bytes = bytes.subspan(length))
+        if (!(length = timing_of_one(bytes, mode, all[i], values)))
+            break; // a cycle for each from here on
     return all;
 }
 

@@ -5,6 +5,7 @@
 // when a block first runs in detailed mode.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -72,6 +73,11 @@ class TimingTable {
     TimingTable();
     /// The number of this timing, which is completed.
     std::uint32_t number(TimedOp);
+    /// The number of the instruction that consists of these bytes, of which the last `values` are its displacement and immediates.
+    /// No timing depends on those, so most instructions look like one that was decoded before. kUnknown: timing_of() has to be
+    /// asked, about the whole block.
+    std::uint32_t number_of(std::span<const std::uint8_t> bytes, unsigned values, Mode);
+    static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
     /// By number. They stay where they are.
     const OpTiming *all() const { return all_.data(); }
     const OpPipes *pipes() const { return pipes_.data(); }
@@ -80,6 +86,19 @@ class TimingTable {
     struct Hash {
         std::size_t operator()(const TimedOp &) const;
     };
+    /// What number_of() tells instructions apart by: the bytes before the values, then length and mode.
+    struct Head {
+        static constexpr unsigned kBytes = 15;
+        std::uint8_t byte[kBytes + 1] = {};
+        bool operator==(const Head &) const = default;
+    };
+    struct HashOfHead {
+        std::size_t operator()(const Head &h) const {
+            const auto word = std::bit_cast<std::array<std::uint64_t, 2>>(h);
+            return (word[0] * 0x9e3779b97f4a7c15 ^ word[1]) * 0xff51afd7ed558ccd;
+        }
+    };
+    std::unordered_map<Head, std::uint32_t, HashOfHead> heads_;
     std::vector<OpTiming> all_; ///< with room for as many as can be numbered
     std::vector<OpPipes> pipes_;
     std::unordered_map<TimedOp, std::uint32_t, Hash> numbers_;

@@ -31,3 +31,27 @@ TEST(TimingTable, CodeThatCannotBeReadTakesACycleForEachInstruction) {
         EXPECT_EQ(all[i].timing, OpTiming{});
     EXPECT_EQ(all[3].timing.latency, 0);
 }
+
+TEST(TimingTable, FindsAnInstructionByItsBytesBeforeTheValues) {
+    using Bytes = std::vector<std::uint8_t>;
+    TimingTable table;
+    const auto alike = [&table](const Bytes &one, const Bytes &other, unsigned values) {
+        const std::uint32_t n = table.number_of(one, values, Mode::code64);
+        EXPECT_NE(n, TimingTable::kUnknown);
+        EXPECT_EQ(table.number_of(other, values, Mode::code64), n);
+        EXPECT_EQ(n, table.number(timing_of(one, Mode::code64, 1)[0]));
+        EXPECT_EQ(n, table.number(timing_of(other, Mode::code64, 1)[0]));
+    };
+    alike({0x48, 0x8d, 0x44, 0xc8, 0x00}, {0x48, 0x8d, 0x44, 0xc8, 0x10}, 1);             // LEA, displacement 0 and 16
+    alike({0xc7, 0x43, 0x00, 0, 0, 0, 0}, {0xc7, 0x43, 0x08, 1, 2, 3, 4}, 5);             // MOV [RBX + d], i
+    alike({0xe8, 0, 0, 0, 0}, {0xe8, 0xff, 0xff, 0xff, 0x7f}, 4);                         // CALL
+    alike({0x48, 0xc1, 0xe0, 0x00}, {0x48, 0xc1, 0xe0, 0x3f}, 1);                         // SHL by 0 and by 63
+    alike({0x48, 0xa1, 0, 0, 0, 0, 0, 0, 0, 0}, {0x48, 0xa1, 8, 7, 6, 5, 4, 3, 2, 1}, 8); // MOV RAX, [address]
+    const auto number = [&table](const Bytes &b, unsigned values, Mode mode = Mode::code64) {
+        return table.number_of(b, values, mode);
+    };
+    EXPECT_NE(number({0x48, 0xff, 0xc0}, 0), number({0x40}, 0, Mode::code32)); // a prefix there, INC EAX here
+    EXPECT_EQ(number({0x0f, 0x04, 0x00, 0x00}, 0), TimingTable::kUnknown);     // a pseudo-instruction
+    EXPECT_EQ(number({0xe8, 1, 2, 3, 4}, 3), TimingTable::kUnknown) << "the values are four bytes";
+    EXPECT_EQ(number({0x90, 0x90}, 0), TimingTable::kUnknown) << "two instructions";
+}
