@@ -192,20 +192,20 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
     });
 }
 
+// All that these call last, they end with: no registers are saved.
 template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to) {
     const Tlb::Direct &e = c.timed_tlb->direct_at(va);
-    if (e.read == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes &&
-        c.timed->load_sized<kBytes>(va + e.distance, va, va >> e.shift, to))
-        return true;
-    return load_slow(c, va, to, kBytes);
+    if (e.read != (va & ~Addr{0xfff}) || line_offset(va) > kLineBytes - kBytes || !c.timed->loads_soon(va >> e.shift))
+        return load_slow(c, va, to, kBytes);
+    return c.timed->load_sized<kBytes>(va + e.distance, va, to);
 }
 
 template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from) {
     const Tlb::Direct &e = c.timed_tlb->direct_at(va);
-    if (e.write == (va & ~Addr{0xfff}) && line_offset(va) <= kLineBytes - kBytes && !c.blocks->has_news(c) &&
-        c.timed->store_sized<kBytes>(va + e.distance, va, va >> e.shift, from))
-        return true;
-    return store_slow(c, va, from, kBytes);
+    if (e.write != (va & ~Addr{0xfff}) || line_offset(va) > kLineBytes - kBytes || c.blocks->has_news(c) ||
+        !c.timed->stores_soon(va >> e.shift))
+        return store_slow(c, va, from, kBytes);
+    return c.timed->store_sized<kBytes>(va + e.distance, va, from);
 }
 
 template bool load_sized<1>(Core &, Addr, void *);

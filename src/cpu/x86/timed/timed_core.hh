@@ -154,10 +154,14 @@ class TimedCore final : public FiberCore {
     /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
     /// code).
     void wrote_code(PhysAddr, unsigned size);
-    /// A load or store of an instruction, within a line at `d` in DRAM: with a short path for most hits. `page` as for
-    /// l1_tlb(). False: nothing has happened, and the access takes the general path.
-    template <unsigned kBytes> bool load_sized(Addr d, Addr va, std::uint64_t page, void *to);
-    template <unsigned kBytes> bool store_sized(Addr d, Addr va, std::uint64_t page, const void *from);
+    /// Whether an instruction's access to this page (as for l1_tlb()) can take the way of the next two. If not, nothing has happened.
+    bool loads_soon(std::uint64_t page) { return l1_tlb_.holds(page); }
+    bool stores_soon(std::uint64_t page) {
+        return !op_->non_temporal && (!buffers_ || combiner_.idle()) && l1_tlb_.holds(page);
+    }
+    /// A load or store of an instruction, within a line at `d` in DRAM: short for most hits. Returns true.
+    template <unsigned kBytes> bool load_sized(Addr d, Addr va, void *to);
+    template <unsigned kBytes> bool store_sized(Addr d, Addr va, const void *from);
     /// Waits until all stores are performed.
     void fence();
     void store_fence() {
@@ -389,9 +393,7 @@ inline void TimedCore::next_cycle() {
     begin_group();
 }
 
-template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, std::uint64_t page, void *to) {
-    if (!l1_tlb_.holds(page))
-        return false;
+template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, void *to) {
     va_ = va;
     looks_at(d);
     if (accesses_)
@@ -406,9 +408,7 @@ template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, st
     return load_issued(d, to, kBytes);
 }
 
-template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, std::uint64_t page, const void *from) {
-    if (op_->non_temporal || (buffers_ && !combiner_.idle()) || !l1_tlb_.holds(page))
-        return false;
+template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, const void *from) {
     ++disturbances_;
     va_ = va;
     if (accesses_)
