@@ -150,6 +150,24 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
     return decode(c, key, at, va, single ? 1 : Block::kMaxOps);
 }
 
+Block *BlockCache::find_at_hand(Core &c) {
+    const Addr va = c.rip;
+    Core::Jump &j = c.jump_of(va);
+    if (c.remembers(j, va))
+        return j.block;
+    const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(va);
+    if (!c.code64() || e.page != (va & ~(kPage - 1)) || !(e.phys & Tlb::Entry::kExecutable) || !fresh_.empty())
+        return nullptr;
+    const std::uint64_t key = e.at(va).value << 2 | (static_cast<unsigned>(Mode::code64) + 1);
+    Block *b = j.block;
+    if (!b || b->key != key || b->stale)
+        b = blocks_.find(key);
+    if (!b || b->crosses)
+        return nullptr;
+    j = {va, va >> 63 && (e.phys & Tlb::Entry::kGlobal) ? c.global_tag : c.local_tag, b};
+    return b;
+}
+
 /// A chip that runs a block which another chip of its thread has decoded since the last barrier logs the block's code
 /// as its own.
 inline Block *BlockCache::found(const Core &c, Block *b) {

@@ -86,6 +86,10 @@ class BlockCache {
     /// `global` is set to whether the page is a global one.
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
+    /// The same in 64-bit mode if translation and block are at hand, which is as often as not; the core remembers the block.
+    /// Null: nothing has happened.
+    Block *find_at_hand(Core &);
+
     /// The block of this key, for a core that held it by a remembered jump; `second` is the page in which its last
     /// instruction ends, if that is another one. Null: no block can have been there.
     Block *recall(Core &, std::uint64_t key, PhysAddr second);

@@ -100,9 +100,11 @@ template <bool kOverlaps> void TimedCore::run() {
             if (ahead())
                 catch_up();
             Core::Begin next;
-            if (const Core::Jump &j = c_.jump_of(c_.rip);
-                __builtin_expect(!attends() && !c_.signals.pending && !c_.watched && c_.remembers(j, c_.rip), 1))
+            const bool quiet = !attends() && !c_.signals.pending && !c_.watched;
+            if (const Core::Jump &j = c_.jump_of(c_.rip); __builtin_expect(quiet && c_.remembers(j, c_.rip), 1))
                 next.block = j.block;
+            else if (!kOverlaps && quiet && !buffers_ && (next.block = c_.blocks->find_at_hand(c_)))
+                ; // nothing has to be looked at
             else if (next = begin_block<kOverlaps>(); !next.block) {
                 const Exit why = c_.exit;
                 c_.exit = Exit::none;
@@ -183,7 +185,9 @@ template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
     pc_ = c_.rip; // the code to look up; an interrupt precedes it
     if (__builtin_expect(buffers_, 0))
         see_own_stores(c_.code64() ? c_.rip : c_.rip + c_.seg[cs].base);
-    const Core::Begin next = c_.begin_block(attend, interrupts);
+    Core::Begin next;
+    if (attend || c_.watched || !(next.block = c_.blocks->find_at_hand(c_)))
+        next = c_.begin_block(attend, interrupts);
     if constexpr (kOverlaps)
         overlap_->look_up_ended();
     return next;
