@@ -47,13 +47,13 @@ struct alignas(32) OpTiming {
     OpUnit unit = OpUnit::none;
     static constexpr std::uint8_t kSeveral = 0xff;
     std::uint8_t result = kSeveral; ///< the register that it writes; kSeveral: none, or more than one
-    bool simple = true;             ///< its result can be used in the next cycle, and so can the issue slots
+    bool lasts = false;             ///< its result cannot be used in the next cycle yet, or the issue slots cannot
 
     /// Fills in what follows from the rest.
     void complete() {
         touches = reads | writes;
         result = std::has_single_bit(writes) ? static_cast<std::uint8_t>(std::countr_zero(writes)) : kSeveral;
-        simple = latency == 1 && !occupies;
+        lasts = latency != 1 || occupies;
     }
     bool operator==(const OpTiming &) const = default;
 };

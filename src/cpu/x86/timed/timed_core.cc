@@ -230,14 +230,15 @@ inline void TimedCore::run_block(Block &b, const OpTiming *timings) {
             }
         }
         const OpTiming &timing = timings[op->timing];
-        if (!room_)
+        if (--room_ < 0) {
             next_cycle();
+            --room_;
+        }
         if (pending & timing.touches)
             pending = wait_for_sources(timing, pending);
-        --room_;
         op = op->exec(c, op);
-        if (!timing.simple || accesses_) {
-            if (!timing.simple || load_ready_)
+        if (timing.lasts | accesses_) { // in one look
+            if (timing.lasts || load_ready_)
                 pending = result_later(timing, pending);
             if (op) { // else what comes before the next block is still this operation's
                 accesses_ = 0;
@@ -258,8 +259,10 @@ inline RegMask TimedCore::wait_for_sources(const OpTiming &t, RegMask pending) {
         std::int64_t until = cursor().cycle();
         for (RegMask m = wait; m; m &= m - 1)
             until = std::max(until, ready_[static_cast<unsigned>(std::countr_zero(m))]);
-        if (until > cursor().cycle())
+        if (until > cursor().cycle()) {
             stand_still(until - cursor().cycle());
+            --room_; // the operation itself
+        }
     }
     return pending & ~t.touches;
 }
@@ -267,7 +270,7 @@ inline RegMask TimedCore::wait_for_sources(const OpTiming &t, RegMask pending) {
 inline RegMask TimedCore::result_later(const OpTiming &timing, RegMask pending) {
     if (timing.latency > 1 || load_ready_) {
         std::int64_t ready = std::max(cursor().cycle(), load_ready_);
-        if (!timing.simple) // else the value is the load's, or an operation follows in the cycle
+        if (timing.lasts) // else the value is the load's, or an operation follows in the cycle
             ready += timing.latency - (load_ready_ && timing.latency <= 1 ? 1 : 0);
         if (timing.result != OpTiming::kSeveral)
             ready_[timing.result] = ready;

@@ -215,7 +215,7 @@ class TimedCore final : public FiberCore {
     void overlapped_exit();
     /// Before an operation that touches registers of `pending`: until its sources are there. Returns what is pending then.
     RegMask wait_for_sources(const OpTiming &t, RegMask pending);
-    /// After an operation that is not simple, or has accessed memory. Returns what is pending then.
+    /// After an operation that lasts, or has accessed memory. Returns what is pending then.
     RegMask result_later(const OpTiming &timing, RegMask pending);
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
@@ -243,7 +243,7 @@ class TimedCore final : public FiberCore {
     bool store_later(Addr dram, const void *from, unsigned size);
     void next_cycle();
     /// What issues next begins a cycle.
-    void begin_group() { room_ = params_.issue_width; }
+    void begin_group() { room_ = static_cast<int>(params_.issue_width); }
     /// The core stands still for this many cycles, for a reason of its own.
     void stand_still(std::int64_t cycles) {
         charge(Charge::busy);
@@ -347,7 +347,7 @@ class TimedCore final : public FiberCore {
     Addr fetch_line_ = ~Addr{0}; ///< physical address
     /// Events that an iteration of a spin loop must not contain if it is to be skipped.
     std::uint64_t disturbances_ = 0;
-    unsigned room_ = 0; ///< operations that the present cycle may still issue
+    int room_ = 0; ///< operations that the present cycle may still issue; the one that issues next may bring it below 0
     unsigned accesses_ = 0;
     bool in_block_ = false; ///< stays so until the next block is looked up
     bool buffers_ = false;  ///< false: store buffer and write combiner are empty
