@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -39,8 +38,6 @@ std::uint64_t rip_mask(Mode mode) {
     return mode == Mode::code64 ? ~std::uint64_t{0} : 0xffffffff; // 16-bit code does not go on at 0 after 64 KiB
 }
 
-Mode mode_of(const Block &b) { return static_cast<Mode>((b.key & 3) - 1); }
-
 } // namespace
 
 Block::Ptr Block::make(std::size_t operations) {
@@ -61,53 +58,6 @@ void BlockCache::free_all() {
     blocks_.for_each(free);
     for (Block *b : std::exchange(outdated_, {}))
         free(b);
-}
-
-/// Gives each operation its timing without a look at the others. False: that cannot be done.
-bool BlockCache::number_by_heads(Block &b, std::span<const std::uint8_t> code) {
-    if (b.crosses)
-        return false;
-    for (unsigned i = 0; i < b.count; ++i) {
-        Op &op = b.ops()[i];
-        if (std::size_t{op.start} + op.length > code.size())
-            return false;
-        const std::uint32_t n = timings_->number_of(code.subspan(op.start, op.length), op.timing, mode_of(b));
-        if (n == TimingTable::kUnknown)
-            return false;
-        op.timing = n;
-    }
-    b.ops()[b.count].timing = 0;
-    return true;
-}
-
-void BlockCache::time(Block &b) {
-    const std::byte *bytes = phys_.host(PhysAddr(b.key >> 2));
-    const std::size_t size = !bytes      ? 0
-                             : b.crosses ? kLongest
-                                         : b.bytes(); // none of code in device memory: a cycle for each
-    const std::span code(reinterpret_cast<const std::uint8_t *>(bytes), size);
-    const std::lock_guard lock(map_->timing);
-    if (b.timed)
-        return;
-    if (!number_by_heads(b, code)) {
-        const std::vector<TimedOp> all = timing_of(code, mode_of(b), b.count);
-        for (unsigned i = 0; i <= b.count; ++i)
-            b.ops()[i].timing = timings_->number(all[i]);
-    }
-    b.ops()[b.count].apart = true;
-    // The line of an instruction's last byte is fetched at that instruction. `fetched`: end of the lines fetched so
-    // far, counted from the block's first byte.
-    const Addr first = b.key >> 2;
-    unsigned fetched = kLineBytes - line_offset(first);
-    for (unsigned i = 0; bytes && !b.crosses && i <= b.count; ++i) {
-        Op &op = b.ops()[i];
-        const unsigned end = op.start + op.length;
-        op.fetches = end > fetched;
-        op.apart |= op.fetches;
-        if (end > fetched)
-            fetched = static_cast<unsigned>(line_of(first + end - 1) + kLineBytes - first);
-    }
-    b.timed.store(true, std::memory_order_release);
 }
 
 Block *BlockCache::find(Core &c, bool single, bool *global) {
