@@ -72,7 +72,7 @@ def short_digest(name: str, checkout: Path = CHECKOUT) -> str:
         return digest([accesses, document["messages"], document["transitions"]])
     protocol, _, seed = subject.split(" ")
     document = command("protocol", "check", protocol, "--ops", "20000", "--seed", seed, checkout=checkout)
-    return digest([document[key] for key in ("ok", "ops", "reached", "unreached")])
+    return digest([document[key] for key in ("ok", "ops", "reached", "unreached", "checked_loads", "accesses")])
 
 
 def run_digests(folder: Path, checkout: Path = CHECKOUT) -> Iterator[tuple[str, str]]:
