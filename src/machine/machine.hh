@@ -90,7 +90,7 @@ class Machine {
     /// The hook is called for every message, hop and transition; null: none.
     void set_trace(ruby::TraceHook *hook);
     /// Chooses message delays where the description has random ones (network.jitter_fs); null: random again. The source must
-    /// outlive the machine, or be taken away before.
+    /// outlive the machine, or be taken away before. Only while no message is under way.
     void set_delays(ruby::DelaySource *source);
     /// Accesses of all ports in flight.
     unsigned in_flight() const;

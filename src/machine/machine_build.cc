@@ -109,7 +109,7 @@ void Machine::Impl::separate_chips(const ConfigReader &from) {
     if (params.kind == NetworkParams::Kind::ideal)
         lacks = "a network without links has no lookahead";
     else if (params.jitter > 0)
-        lacks = "random delays (network.jitter_fs) are drawn in one order for the whole machine";
+        lacks = "random delays (network.jitter_fs) are for random tests, which run on one thread";
     else if (params.routers > 1 && lookahead < kTicksPerNs)
         lacks = "a message, an interrupt or a buffer credit of this machine reaches another chip in less than 1 ns";
     for (const PortParams &port : params.ports)

@@ -86,8 +86,8 @@ class BlockCache {
     /// `global` is set to whether the page is a global one.
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
-    /// The same in 64-bit mode if translation and block are at hand, which is as often as not; the core remembers the block.
-    /// Null: nothing has happened.
+    /// The same in 64-bit mode if the page's translation and the block are known, so that nothing is walked, decoded or
+    /// refused; the core remembers the block. Null: one is not known, and nothing has happened.
     Block *find_at_hand(Core &);
 
     /// The block of this key, for a core that held it by a remembered jump; `second` is the page in which its last

@@ -81,7 +81,7 @@ struct Group {
 /// The form that takes the instruction, with Op::exec chosen; null: no group has it.
 const Form *lower(const Insn &, Op &);
 
-/// How many of the instruction's last bytes are its displacement and immediates. 0: its bytes are not in that order.
+/// How many of the instruction's last bytes are its displacement and immediates. 0: it has none, or they are not last.
 unsigned bytes_of_values(const ZydisDecodedInstruction &);
 
 /// Fills `op` except for exec.

@@ -47,7 +47,7 @@ struct alignas(32) OpTiming {
     OpUnit unit = OpUnit::none;
     static constexpr std::uint8_t kSeveral = 0xff;
     std::uint8_t result = kSeveral; ///< the register that it writes; kSeveral: none, or more than one
-    bool lasts = false;             ///< its result cannot be used in the next cycle yet, or the issue slots cannot
+    bool lasts = false; ///< its result cannot be used in the next cycle yet, or it blocks issue for some cycles
 
     /// Fills in what follows from the rest.
     void complete() {

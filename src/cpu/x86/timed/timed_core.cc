@@ -237,7 +237,7 @@ inline void TimedCore::run_block(Block &b, const OpTiming *timings) {
         if (pending & timing.touches)
             pending = wait_for_sources(timing, pending);
         op = op->exec(c, op);
-        if (timing.lasts | accesses_) { // in one look
+        if (timing.lasts | accesses_) { // one branch for both
             if (timing.lasts || load_ready_)
                 pending = result_later(timing, pending);
             if (op) { // else what comes before the next block is still this operation's

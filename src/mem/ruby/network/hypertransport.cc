@@ -129,7 +129,8 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
 }
 
 void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &controllers) {
-    if (has_bounded_sources()) // which want to know of grants at once
+    // Bounded sources want to know of grants at once.
+    if (has_bounded_sources())
         return;
     for (auto &r : routers_) {
         r->all = &routers_;

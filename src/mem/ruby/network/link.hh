@@ -132,7 +132,7 @@ struct Link {
         Tick serialization[2] = {0, 0}; ///< without, with data
         Tick on_link[2] = {0, 0};       ///< with the flight
         std::uint64_t sent[2] = {0, 0}; ///< packets
-        std::uint64_t entered = 0;      ///< of these, messages of the near router's chip
+        std::uint64_t entered = 0;      ///< messages for one destination from the near router's chip, sent or waiting
         Tick wait = 0;                  ///< sum over packets
         Tick credit_stall = 0;
         Tick blocked_since = kNever;      ///< later than now while the link is busy

@@ -73,7 +73,8 @@ class Network {
     /// its way through routers is nearer to its destination than its sender.
     virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
-    /// From now on `source` chooses the delays in place of the random ones, where those are on.
+    /// From now on `source` chooses the delays in place of the random ones, where those are on. Nothing may be under way: receivers
+    /// wake as late as random delays allow.
     void set_delays(DelaySource *source) { jitter_.set_source(source); }
 
     // ---- observation
@@ -126,7 +127,8 @@ class Network {
         /// Uniform in [0, max_]. A function of the message and of its entry, so that the order in which delays are drawn does not
         /// matter: ports may grant late.
         Tick drawn(const Message &m, NodeIndex to, Tick entry) const {
-            const std::uint64_t ends = std::uint64_t{m.source} << 32 | std::uint64_t{to} << 16 | m.vnet;
+            const std::uint64_t ends =
+                std::uint64_t{m.source} << 32 | std::uint64_t{to} << 16 | m.vnet | std::uint64_t{m.type} << 48;
             const std::uint64_t when = mixed(seed_ + static_cast<std::uint64_t>(entry));
             return static_cast<Tick>(
                 scaled_below(mixed(mixed(when ^ m.line) ^ ends), static_cast<std::uint64_t>(max_) + 1));

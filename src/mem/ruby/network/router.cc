@@ -259,12 +259,6 @@ void Router::catch_up() {
     service_ = next_service();
 }
 
-/// When to wake again.
-inline Tick Router::deadline() const {
-    const Tick next = pending();
-    return next == kNever || std::max(ingress.prompt, prompt_) >= next ? next : next + slack_;
-}
-
 /// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick.
 [[gnu::always_inline]] inline bool Router::decide(Tick until) {
     const Tick arrival = arrivals_.front_tick(), entry = ingress.queue.front_tick();

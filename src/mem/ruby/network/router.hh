@@ -84,7 +84,7 @@ class Router final : public Component {
     /// A controller of this chip.
     void add_local(NodeIndex node, unsigned port);
     /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
-    /// network has no bounded sources and adds no random delays, and `controllers` are all, by node.
+    /// network has no bounded sources, and `controllers` are all, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
     /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late. rounds: wakes instead of the router.
     void set_slack(Tick slack, Rounds *rounds = nullptr);
@@ -128,7 +128,11 @@ class Router final : public Component {
     bool decide(Tick until);
     void serve_due(Tick now);
     Tick next_service() const;
-    Tick deadline() const;
+    /// When to wake again.
+    Tick deadline() const {
+        const Tick next = pending();
+        return next == kNever || std::max(ingress.prompt, prompt_) >= next ? next : next + slack_;
+    }
     /// Something is to be decided: wake at t or earlier.
     void expect(Tick t) {
         *ingress.active |= ingress.bit;

@@ -169,8 +169,8 @@ void Router::set_slack(Tick slack, Rounds *rounds) {
     ingress.active = rounds ? &rounds->active : &ingress.alone;
     ingress.bit = std::uint64_t{1} << (rounds ? number_ : 0);
     local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
-    if (const Tick next = pending(); next != kNever)
-        expect(std::max(next + slack_, queue().now()));
+    if (const Tick next = deadline(); next != kNever)
+        expect(std::max(next, queue().now()));
 }
 
 std::uint32_t Router::new_slot() {

@@ -191,7 +191,7 @@ class AbstractController : public Component {
         in_buffers_.push_back(&b);
         b.keep_head_at(&heads_[place]);
     }
-    /// When the first of the first n heads is due, be it by now.
+    /// The earliest tick at which one of the first n heads is due, which may be past.
     Tick first_head(unsigned n) const {
         Tick first = kNever;
 #pragma GCC unroll 8 // as in next_head()

@@ -144,7 +144,7 @@ template <class T> class TimedQueue {
 };
 
 /// The same for messages in the order of the ticks at which they enter a router or a port. They lie in one stretch of memory,
-/// followed by an entry of kNever, so that neither the first nor the end needs a question. What is taken out leaves room in
+/// followed by an entry of kNever, so that front_tick() needs no test for an empty queue. What is taken out leaves room in
 /// front; where the stretch ends, the rest moves there.
 class EntryQueue {
   public:

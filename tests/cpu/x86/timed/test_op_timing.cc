@@ -50,8 +50,12 @@ TEST(TimingTable, FindsAnInstructionByItsBytesBeforeTheValues) {
     const auto number = [&table](const Bytes &b, unsigned values, Mode mode = Mode::code64) {
         return table.number_of(b, values, mode);
     };
-    EXPECT_NE(number({0x48, 0xff, 0xc0}, 0), number({0x40}, 0, Mode::code32)); // a prefix there, INC EAX here
-    EXPECT_EQ(number({0x0f, 0x04, 0x00, 0x00}, 0), TimingTable::kUnknown);     // a pseudo-instruction
+    for (const Mode mode : {Mode::code64, Mode::code32}) { // MOVSXD there, ARPL here
+        const std::uint32_t n = number({0x63, 0xc8}, 0, mode);
+        EXPECT_NE(n, TimingTable::kUnknown);
+        EXPECT_EQ(n, table.number(timing_of(Bytes{0x63, 0xc8}, mode, 1)[0]));
+    }
+    EXPECT_EQ(number({0x0f, 0x04, 0x00, 0x00}, 0), TimingTable::kUnknown); // a pseudo-instruction
     EXPECT_EQ(number({0xe8, 1, 2, 3, 4}, 3), TimingTable::kUnknown) << "the values are four bytes";
     EXPECT_EQ(number({0x90, 0x90}, 0), TimingTable::kUnknown) << "two instructions";
 }
