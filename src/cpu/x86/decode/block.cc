@@ -18,7 +18,6 @@ namespace moscope::x86 {
 
 namespace {
 
-constexpr unsigned kLongest = 15;
 constexpr Addr kPage = 0x1000;
 
 const Op *end_of_block(Core &c, const Op *op) {

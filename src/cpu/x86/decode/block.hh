@@ -21,6 +21,8 @@
 
 namespace moscope::x86 {
 
+inline constexpr unsigned kLongest = 15; ///< bytes of an instruction
+
 class TimingTable; // timed/op_timing.hh
 
 /// The operations follow the header, so that most blocks are two or three host lines in a row.

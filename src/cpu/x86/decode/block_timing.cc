@@ -13,8 +13,6 @@ namespace moscope::x86 {
 
 namespace {
 
-constexpr std::size_t kLongest = 15; ///< bytes of an instruction
-
 Mode mode_of(const Block &b) { return static_cast<Mode>((b.key & 3) - 1); }
 
 } // namespace

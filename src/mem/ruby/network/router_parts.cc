@@ -91,26 +91,13 @@ void Router::no_channel(const Message &m) const {
     network_.bad_message(m, "no channel is given for this virtual network");
 }
 
-/// As Crossing::grant_first(), with a random delay. False: the message has parts, has come far, or is traced.
+/// Grants a message with a random delay. False: the message has parts, has come far, or is traced.
 bool Router::grant_delayed(Message *m, Tick entry) {
     CrossbarPort &port = ports_[way_[m->to].port];
     MessageBuffer *const buffer = ingress.same_chip[m->to]->from_crossing[m->vnet % Crossing::kVnets];
-    const unsigned hops = m->hops;
-    if (hops >= Crossing::kHops || m->entered || !buffer || network_.trace)
+    if (m->hops >= Crossing::kHops || m->entered || !buffer || network_.trace)
         return false;
-    CrossbarPort::Kind &k = port.kinds[hops * Crossing::kKinds + Crossing::kind_number(*m)];
-    const Tick start = std::max(entry, port.free_at), earliest = start + port.latency;
-    const Tick arrival = network_.jitter_.delay(*m, m->to, entry, earliest);
-    port.free_at = start + k.occupancy;
-    ++k.messages;
-    k.wait += start - entry;
-    k.latency += arrival - m->stamp;
-    m->account(Segment::queue, start);
-    m->account(Segment::crossbar, earliest);
-    m->account(Segment::queue, arrival);
-    buffer->deliver_expected(m, arrival);
-    if (hops)
-        left_input(*m, start);
+    port.pass(m, entry, *buffer, [&](Tick earliest) { return network_.jitter_.delay(*m, m->to, entry, earliest); });
     return true;
 }
 

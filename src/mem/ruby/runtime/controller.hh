@@ -390,21 +390,26 @@ class AbstractController : public Component {
     AbstractController &to = *controllers[m->to];
     --to.crossing_to_here;
     MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
-    const unsigned hops = m->hops;
-    if (__builtin_expect((hops >= kHops) | m->entered | by_router, 0) || __builtin_expect(!buffer, 0)) {
+    if (__builtin_expect((m->hops >= kHops) | m->entered | by_router, 0) || __builtin_expect(!buffer, 0)) {
         grant_counted(*this, m, entry);
         return;
     }
+    pass(m, entry, *buffer, [](Tick earliest) { return earliest; });
+}
+
+template <class Arrival>
+[[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of) {
+    const unsigned hops = m->hops;
     Kind &k = kinds[hops * kKinds + kind_number(*m)];
-    const Tick start = std::max(entry, free_at), arrival = start + latency;
+    const Tick start = std::max(entry, free_at), arrival = arrival_of(start + latency);
     free_at = start + k.occupancy;
     ++k.messages;
     k.wait += start - entry;
     k.latency += arrival - m->stamp;
-    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp;
+    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp + (arrival - (start + latency));
     m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
     m->stamp = arrival;
-    buffer->deliver_expected(m, arrival);
+    buffer.deliver_expected(m, arrival);
     if (hops)
         left_input(*this, *m, start);
 }

@@ -15,6 +15,7 @@
 namespace moscope::ruby {
 
 class AbstractController;
+class MessageBuffer;
 
 struct Crossing {
     /// By tick of entry, then those from links before those of the chip, by order of entry.
@@ -59,6 +60,10 @@ struct Crossing {
     void grant_before(Tick before);
     /// Grants the first.
     void grant_next();
+
+    /// Hands m, which has entered at a tick, to its buffer, and counts it; arrival_of(the earliest tick) says when it arrives. It
+    /// has crossed fewer than kHops links, and has no other parts.
+    template <class Arrival> void pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of);
 
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
