@@ -174,7 +174,7 @@ void HyperTransport::set_trace(TraceHook *hook) {
         // Events are reported in the order of their ticks.
         r->set_slack(hook ? 0 : slack_, hook ? nullptr : rounds_.get());
         for (auto &port : r->ports())
-            port.by_router = hook || jitter_.on();
+            port.set_traced(hook != nullptr);
     }
 }
 

@@ -99,20 +99,6 @@ void Network::bad_message(const Message &m, const char *what) const {
                         m.line);
 }
 
-void Network::Jitter::init(Tick max, std::uint64_t seed, unsigned nodes) {
-    max_ = max;
-    seed_ = mixed(seed);
-    nodes_ = nodes;
-}
-
-Tick Network::Jitter::in_order(const Message &m, NodeIndex to, Tick t) {
-    auto &last = last_[m.vnet];
-    if (last.empty())
-        last.resize(std::size_t{nodes_} * nodes_);
-    Tick &l = last[std::size_t{m.source} * nodes_ + to];
-    return l = std::max(t, l); // equal ticks keep the order of delivery
-}
-
 std::unique_ptr<Network> make_network(const std::vector<EventQueue *> &queues, const NetworkParams &params,
                                       const std::vector<ControllerName> &controllers) {
     if (params.kind == NetworkParams::Kind::ideal)

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.hh"
 #include "mem/ruby/network/params.hh"
 #include "mem/ruby/network/stats.hh"
+#include "mem/ruby/runtime/jitter.hh"
 #include "mem/ruby/runtime/message_buffer.hh"
 #include "mem/ruby/runtime/trace_hook.hh"
 #include "sim/event_queue.hh"
@@ -105,41 +105,6 @@ class Network {
     }
     /// Throws ProtocolError.
     [[noreturn]] void bad_message(const Message &m, const char *what) const;
-
-    /// Random delays that keep the order where a virtual network is ordered.
-    class Jitter {
-      public:
-        void init(Tick max, std::uint64_t seed, unsigned nodes);
-        void set_source(DelaySource *source) { source_ = source; }
-        bool on() const { return max_ > 0; }
-        /// Arrival to use instead of `earliest`, of a message that begins its last way at tick `entry`; never earlier.
-        Tick delay(const Message &m, NodeIndex to, Tick entry, Tick earliest) {
-            const Tick t = earliest + (source_ ? source_->delay(m, to) : drawn(m, to, entry));
-            return ordered_[m.vnet] ? in_order(m, to, t) : t;
-        }
-        /// What is known of the delay beforehand: at least so much.
-        Tick foreseen(const Message &m, NodeIndex to, Tick entry) const { return source_ ? 0 : drawn(m, to, entry); }
-        void set_ordered(unsigned vnet) { ordered_[vnet] = true; }
-        bool ordered(unsigned vnet) const { return ordered_[vnet]; }
-
-      private:
-        Tick in_order(const Message &m, NodeIndex to, Tick t);
-        /// Uniform in [0, max_]. A function of the message and of its entry, so that the order in which delays are drawn does not
-        /// matter: ports may grant late.
-        Tick drawn(const Message &m, NodeIndex to, Tick entry) const {
-            const std::uint64_t ends =
-                std::uint64_t{m.source} << 32 | std::uint64_t{to} << 16 | m.vnet | std::uint64_t{m.type} << 48;
-            const std::uint64_t when = mixed(seed_ + static_cast<std::uint64_t>(entry));
-            return static_cast<Tick>(
-                scaled_below(mixed(mixed(when ^ m.line) ^ ends), static_cast<std::uint64_t>(max_) + 1));
-        }
-        Tick max_ = 0;
-        DelaySource *source_ = nullptr;
-        std::uint64_t seed_ = 0;
-        unsigned nodes_ = 0;
-        bool ordered_[kMaxVnets] = {};
-        std::vector<Tick> last_[kMaxVnets]; ///< [source][destination], ordered networks only
-    };
 
     void keep_order(unsigned vnet);
 

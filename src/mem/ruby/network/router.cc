@@ -390,8 +390,6 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
 /// from a link.
 void Router::grant_counted(Message *m, Tick entry) {
     const NodeIndex node = m->to;
-    if (grant_delayed(m, entry))
-        return;
     if (m->hops == 0) {
         if (!m->entered)
             count_entry(*m);

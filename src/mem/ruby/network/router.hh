@@ -143,7 +143,6 @@ class Router final : public Component {
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
     void grant_counted(Message *m, Tick entry);
-    bool grant_delayed(Message *m, Tick entry);
     void grant_earlier(CrossbarPort &port, const Message &m, Tick at);
     Tick deliver(Message *m, NodeIndex node, Tick now, bool expected = false);
     [[noreturn]] void no_channel(const Message &m) const;

@@ -91,16 +91,6 @@ void Router::no_channel(const Message &m) const {
     network_.bad_message(m, "no channel is given for this virtual network");
 }
 
-/// Grants a message with a random delay. False: the message has parts, has come far, or is traced.
-bool Router::grant_delayed(Message *m, Tick entry) {
-    CrossbarPort &port = ports_[way_[m->to].port];
-    MessageBuffer *const buffer = ingress.same_chip[m->to]->from_crossing[m->vnet % Crossing::kVnets];
-    if (m->hops >= Crossing::kHops || m->entered || !buffer || network_.trace)
-        return false;
-    port.pass(m, entry, *buffer, [&](Tick earliest) { return network_.jitter_.delay(*m, m->to, entry, earliest); });
-    return true;
-}
-
 void Router::open_direct_ways(const std::vector<AbstractController *> &controllers) {
     // Without latency a message could arrive at the tick of its entry, when the other entries are not known.
     if (common_.latency == 0)
@@ -109,13 +99,8 @@ void Router::open_direct_ways(const std::vector<AbstractController *> &controlle
     local_.for_each([&](NodeIndex node) {
         CrossbarPort &port = ports_[way_[node].port];
         controllers[node]->crossing = &port;
-        if (network_.jitter_.on()) {
-            port.by_router = true;
-            port.delay = [](const Crossing &c, const Message &delayed, Tick entry) {
-                const auto &jitter = static_cast<const CrossbarPort &>(c).router->network_.jitter_;
-                return jitter.foreseen(delayed, delayed.to, entry);
-            };
-        }
+        port.jitter = network_.jitter_.on() ? &network_.jitter_ : nullptr;
+        port.set_traced(network_.trace != nullptr);
         ingress.same_chip[node] = controllers[node];
         port.controllers = ingress.same_chip.data();
         for (unsigned v = 0; v < kMaxVnets; ++v)

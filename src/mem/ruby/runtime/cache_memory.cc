@@ -49,25 +49,29 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     cursor_.free_slot = kNoSlot;
 }
 
+/// Looks at the entries of a set one by one, from the first on; `kWays` is their number, or 0 if that is another.
+template <unsigned kWays> [[gnu::always_inline]] inline void CacheMemory::seek_in(AbstractCacheEntry *e, Addr line) const {
+    AbstractCacheEntry *found = nullptr;
+    Addr any = 0;
+    for (unsigned w = 0; w < (kWays ? kWays : g_.ways); ++w, e = after(e)) {
+        found = e->m_Address == line ? e : found;
+        any |= e->m_Address;
+    }
+    cursor_.entry = found;
+    cursor_.full = !(any & kFree);
+}
+
 /// Moves the cursor to a line, of a set without a head.
 void CacheMemory::seek_narrow(Addr line) const {
     const unsigned set = set_of(line);
     move_cursor(line, nullptr, set);
-    AbstractCacheEntry *e = entry(std::size_t{set} * g_.ways);
-    if (__builtin_expect(g_.ways == 2, 1)) {
-        AbstractCacheEntry *const second = after(e);
-        cursor_.entry = e->m_Address == line ? e : second->m_Address == line ? second : nullptr;
-        cursor_.full = e->m_Address != kNoTag && second->m_Address != kNoTag;
-        return;
-    }
-    AbstractCacheEntry *found = nullptr;
-    bool full = true;
-    for (unsigned w = g_.ways; w-- > 0; e = after(e)) {
-        found = e->m_Address == line ? e : found;
-        full &= e->m_Address != kNoTag;
-    }
-    cursor_.entry = found;
-    cursor_.full = full;
+    AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways);
+    if (__builtin_expect(g_.ways == 2, 1))
+        seek_in<2>(e, line);
+    else if (g_.ways == 4)
+        seek_in<4>(e, line);
+    else
+        seek_in<0>(e, line);
 }
 
 /// The same of a set with one.
@@ -142,14 +146,11 @@ void CacheMemory::fail(const char *what) const { throw ProtocolError(g_.name + w
 [[gnu::always_inline]] inline unsigned CacheMemory::take_narrow() {
     const unsigned first = cursor_.set * g_.ways;
     const AbstractCacheEntry *e = entry(first);
-    unsigned way = 0, taken = 0;
-    for (unsigned w = g_.ways; w-- > 0;) {
-        const bool free = after(e, w)->m_Address == kNoTag;
-        way = free ? w : way;
-        taken += !free;
-    }
-    cursor_.full = taken + 1 == g_.ways;
-    return first + way;
+    unsigned free = 0; // a bit for each way; two ways have lost their sole free one to the cursor's free_slot
+    for (unsigned w = 0; w < g_.ways; ++w, e = after(e))
+        free |= static_cast<unsigned>(e->m_Address & kFree) << w;
+    cursor_.full = (free & (free - 1)) == 0;
+    return first + static_cast<unsigned>(__builtin_ctz(free));
 }
 
 [[gnu::always_inline]] inline unsigned CacheMemory::take_wide() {

@@ -148,6 +148,7 @@ class CacheMemory {
   private:
     using Hit = ReplacementPolicy::Hit;
     static constexpr Addr kNoTag = ~Addr{0};
+    static constexpr Addr kFree = 1; ///< a bit of kNoTag that no line's address has
     static constexpr std::size_t kHostLine = SetHeads::kHostLine;
     static constexpr unsigned kNarrow = 4; ///< ways whose entries are looked at one by one
     static constexpr unsigned kNoSlot = ~0u;
@@ -173,6 +174,7 @@ class CacheMemory {
             heads_.none() ? seek_narrow(line) : seek_wide(line);
         return cursor_;
     }
+    template <unsigned kWays> void seek_in(AbstractCacheEntry *e, Addr line) const;
     void seek_narrow(Addr line) const;
     void seek_wide(Addr line) const;
     [[gnu::noinline]] void seek_among(Addr line, SetHeads::Ways ways) const;

@@ -74,6 +74,7 @@ class AbstractController : public Component {
     unsigned in_state_ = 0; ///< of the line, before the transition that is at work
     std::uint64_t *counts_ = nullptr;
     std::vector<MessageBuffer *> in_buffers_;
+    unsigned stalled_ = 0; ///< messages stalled in them
 
   public:
     AbstractController(EventQueue &queue, std::string name, WakeFn wake, Clock clock)
@@ -188,8 +189,13 @@ class AbstractController : public Component {
     }
     /// An in_port reads b, whose head is kept at `place` below kHeads, once for all ports that read it.
     void reads(MessageBuffer &b, unsigned place) {
-        in_buffers_.push_back(&b);
+        reads(b);
         b.keep_head_at(&heads_[place]);
+    }
+    /// The same of one whose head is not kept.
+    void reads(MessageBuffer &b) {
+        in_buffers_.push_back(&b);
+        b.count_stalls_in(&stalled_);
     }
     /// The earliest tick at which one of the first n heads is due, which may be past.
     Tick first_head(unsigned n) const {
@@ -310,6 +316,10 @@ class AbstractController : public Component {
         retired_ = m;
     }
     void wake_buffers(Addr line) {
+        if (stalled_)
+            wake_stalled(line);
+    }
+    [[gnu::noinline]] void wake_stalled(Addr line) {
         for (MessageBuffer *b : in_buffers_)
             if (!b->isStallMapEmpty())
                 b->wake(line, now_);
@@ -390,11 +400,10 @@ class AbstractController : public Component {
     AbstractController &to = *controllers[m->to];
     --to.crossing_to_here;
     MessageBuffer *const buffer = to.from_crossing[m->vnet % kVnets];
-    if (__builtin_expect((m->hops >= kHops) | m->entered | by_router, 0) || __builtin_expect(!buffer, 0)) {
-        grant_counted(*this, m, entry);
-        return;
-    }
-    pass(m, entry, *buffer, [](Tick earliest) { return earliest; });
+    if (__builtin_expect((m->hops >= kHops) | m->entered | otherwise_, 0) || __builtin_expect(!buffer, 0))
+        grant_otherwise(m, entry, buffer);
+    else
+        pass(m, entry, *buffer, [](Tick earliest) { return earliest; });
 }
 
 template <class Arrival>

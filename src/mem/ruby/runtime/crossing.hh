@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "mem/ruby/runtime/jitter.hh"
 #include "mem/ruby/runtime/message.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
 
@@ -35,12 +36,16 @@ struct Crossing {
     static constexpr unsigned kKinds = 2 * kVnets;
     std::array<Kind, std::size_t{kHops} * kKinds> kinds; ///< by links, then by virtual network; without data, with data
     AbstractController *const *controllers = nullptr;    ///< of this chip, by node
-    /// Messages are traced or delayed, which the network does: no message is granted without it.
-    bool by_router = false;
-    /// Whether messages are delayed on their way, and if so what is known of the delay when one enters: at least so much.
-    Tick (*delay)(const Crossing &, const Message &m, Tick entry) = nullptr;
+    /// Delays messages, if there is one.
+    Jitter *jitter = nullptr;
+    /// What is known of a message's delay when it enters: at least so much.
     Tick foreseen_delay(const Message &m, Tick entry) const {
-        return __builtin_expect(delay != nullptr, 0) ? delay(*this, m, entry) : 0;
+        return __builtin_expect(jitter != nullptr, 0) ? jitter->foreseen(m, m.to, entry) : 0;
+    }
+    /// While messages are traced, the network hands on each.
+    void set_traced(bool on) {
+        traced_ = on;
+        otherwise_ = traced_ || jitter;
     }
     /// Grants a message of which the network counts more.
     void (*grant_counted)(Crossing &, Message *m, Tick entry) = nullptr;
@@ -104,9 +109,12 @@ struct Crossing {
         return start + latency;
     }
     void grant_first();
+    void grant_otherwise(Message *m, Tick entry, MessageBuffer *buffer);
     Tick earliest_behind(NodeIndex to, Tick free) const;
 
-    Tick all_granted_ = 0; ///< earliest tick at which the port has served all waiting messages
+    bool traced_ = false;
+    bool otherwise_ = false; ///< messages are traced or delayed, so that none is granted in the plain way
+    Tick all_granted_ = 0;   ///< earliest tick at which the port has served all waiting messages
 };
 
 } // namespace moscope::ruby

@@ -47,6 +47,14 @@ void Crossing::grant_before(Tick before) {
     while (waiting.front_tick() < before);
 }
 
+/// Grants a message that is delayed, traced, or of which the network counts more. One that is only delayed is counted here.
+[[gnu::noinline]] void Crossing::grant_otherwise(Message *m, Tick entry, MessageBuffer *buffer) {
+    if (!jitter || traced_ || m->hops >= kHops || m->entered || !buffer)
+        grant_counted(*this, m, entry);
+    else
+        pass(m, entry, *buffer, [&](Tick earliest) { return jitter->delay(*m, m->to, entry, earliest); });
+}
+
 Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
     for (unsigned i = 1; i < waiting.size(); ++i) {
         const auto &[entry, m] = waiting.at(i);
@@ -120,6 +128,7 @@ bool MessageBuffer::wake(Addr line, Tick now) {
             stalled_[--kept] = stalled_[i];
     }
     note_head();
+    *stalls_ -= static_cast<unsigned>(kept);
     stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
     if (consumer)
         consumer->arrive(now);
@@ -130,6 +139,7 @@ bool MessageBuffer::wake_all(Tick now) {
     const bool any = !stalled_.empty();
     for (std::size_t i = stalled_.size(); i-- > 0;)
         queue_.insert_early(stalled_[i].tick, stalled_[i].message);
+    *stalls_ -= static_cast<unsigned>(stalled_.size());
     stalled_.clear();
     note_head();
     if (any && consumer)

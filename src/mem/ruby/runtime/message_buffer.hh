@@ -109,6 +109,7 @@ class MessageBuffer {
     void stall(Addr line) {
         auto &e = queue_.front();
         stalled_.push_back({line, e.tick, e.item});
+        ++*stalls_;
         queue_.pop();
         note_head();
     }
@@ -137,6 +138,8 @@ class MessageBuffer {
         head_ = place;
         note_head();
     }
+    /// Where the consumer counts the messages stalled in its buffers.
+    void count_stalls_in(unsigned *count) { stalls_ = count; }
     /// "To" buffers with a capacity: messages that the router has not taken yet.
     unsigned in_network_entry = 0;
 
@@ -163,6 +166,7 @@ class MessageBuffer {
     Tick unread_head_ = kNever; ///< where head_tick() is kept of a buffer whose consumer does not ask for it
     Tick *head_ = &unread_head_;
     std::vector<Stalled> stalled_;
+    unsigned uncounted_ = 0, *stalls_ = &uncounted_;
     std::vector<Tick> latest_; ///< by destination: when the last message to it enters the network; empty: no order
 };
 

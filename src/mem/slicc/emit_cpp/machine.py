@@ -155,7 +155,7 @@ class MachineEmitter(HookCalls):
                 buffer = port.buffer
                 if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
                     head = self.heads().get(buffer.name)
-                    out(f"in_buffers_.push_back(&{buffer.name});" if head is None else f"reads({buffer.name}, {head});")
+                    out(f"reads({buffer.name});" if head is None else f"reads({buffer.name}, {head});")
         with out.block("std::vector<BufferPort> buffers() override"), out.block("return", "};"):
             for p in m.params:
                 if p.is_buffer:
