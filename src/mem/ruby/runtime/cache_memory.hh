@@ -179,7 +179,9 @@ class CacheMemory {
     void seek_wide(Addr line) const;
     [[gnu::noinline]] void seek_among(Addr line, SetHeads::Ways ways) const;
     void move_cursor(Addr line, SetHeads::Head head, unsigned set) const;
-    AbstractCacheEntry *find(Addr line) const { return line == cursor_.victim_line ? cursor_.victim : at(line).entry; }
+    AbstractCacheEntry *find(Addr line) const {
+        return line == cursor_.line ? cursor_.entry : line == cursor_.victim_line ? cursor_.victim : at(line).entry;
+    }
     /// Slot to be given up next, of a set that is full.
     unsigned victim(unsigned set, SetHeads::Head h) const {
         if (choice_ == Choice::first)

@@ -7,11 +7,15 @@ mandatory queue's in_port, in which a trigger becomes a test whether the transit
 from __future__ import annotations
 
 from .. import ast
+from ..ast.walk import child_exprs
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
 from .enqueue import enqueue
 from .writer import Writer, c_field, c_type, initial, quoted, string_text
+
+#: Of a file, that errors can name (LocatedController::kBitsOfLine).
+LAST_LINE = (1 << 20) - 1
 
 
 class Code:
@@ -26,6 +30,8 @@ class Code:
         self.heads = heads or {}
         # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
         self.located = located and probe is None
+        # The files that these statements are in: what the controller has a table of.
+        self.files: dict[str, None] = {}
         # The same without a controller: in functions of messages, and outside of machines.
         self.checked = checked
         # Buffers of which an in_port takes one type of message and leaves others to other in_ports: set while an in_port is written.
@@ -200,8 +206,15 @@ class Code:
                 self.out("return nullptr;")
                 return
             if (self.located or self.checked) and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
-                self.out(("" if self.located else "// ") + place(s))
+                self.out(place(s, self.files) if self.located and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
+
+    def can_fail(self, s: ast.Stmt) -> bool:
+        """Whether a statement, apart from those within it, may end in an error that has to say where it is."""
+        plain = (ast.Name, ast.Literal, ast.EnumRef, ast.IsValid, ast.Unary, ast.Binary)
+        return not isinstance(s, (ast.If, ast.Return, ast.LocalVar, ast.Assign)) or any(
+            not isinstance(e, plain) and not (isinstance(e, ast.Member) and not self.is_pointer(e.object))
+            or isinstance(e, ast.Binary) and e.op in ("/", "%") for child in child_exprs(s) for e in ast.walk_expr(child))
 
     def _ExprStmt(self, s: ast.ExprStmt) -> None:
         e = s.expr
@@ -361,9 +374,13 @@ def after(handler: ast.Function | None) -> str:
     return f"if ({handler.name}()) goto after_transition; " if handler is not None else ""
 
 
-def place(node: ast.Node) -> str:
-    """Says where a node is: as a statement, or in a comment for errors of the C++ compiler alone."""
-    return f"at({quoted(node.loc.file.rsplit('/', 1)[-1])}, {node.loc.line});"
+def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
+    """Says where a node is: as a statement, which adds the file to `files`, or in a comment for errors of the C++ compiler alone. `what`
+    begins there, if that is given."""
+    name = node.loc.file.rsplit("/", 1)[-1]
+    if files is not None:
+        files[name] = None
+    return (f"in({quoted(what)}, " if what else "at(") + f"{quoted(name)}, {min(node.loc.line, LAST_LINE)});"
 
 
 def buffer_type(port: ast.Name) -> bool:

@@ -44,6 +44,9 @@ class MachineEmitter(HookCalls):
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
         self.stalls_end_unseen = stalls_end_unseen(machine)
         self.triggers = triggers(machine)
+        # Of a protocol from outside: files, and actions and in_ports, in which its statements are, which are named by number.
+        self.files: dict[str, None] = {}
+        self.whats: dict[str, None] = {}
         self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
         # How often the code of transitions, shared where they are alike, has each action.
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
@@ -51,7 +54,7 @@ class MachineEmitter(HookCalls):
 
     def code(self, probe: ast.InPort | None = None) -> Code:
         code = Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
-        code.stalls_end_unseen = self.stalls_end_unseen
+        code.stalls_end_unseen, code.files = self.stalls_end_unseen, self.files
         return code
 
     def heads(self) -> dict[str, int]:
@@ -67,6 +70,7 @@ class MachineEmitter(HookCalls):
         for type_ in in_order_of_use(m.types, self.diagnostics):
             emit_type(out, type_, self.diagnostics, self.numbers, self.program.foreign)
         self.tables()
+        before_class = len(out.lines)
         with out.block(f"class {self.name} final : public {self.base}", "};"):
             out.depth -= 1
             out("  public:")
@@ -77,6 +81,7 @@ class MachineEmitter(HookCalls):
             self.inspection()
             out("\nprivate:")
             self.members()
+            self.place_setters()
             self.polling()
             self.dispatch()
             for function in m.functions:
@@ -90,6 +95,9 @@ class MachineEmitter(HookCalls):
                         self.says_where("action", action)
                         self.code().block(action.body)
             self.pure_hits()
+        if self.program.foreign:  # now that they are known
+            out.lines[before_class:before_class] = [f"constexpr const char *{name}[] = {{{', '.join(map(quoted, names or ['']))}}};"
+                                                    for name, names in (("kFiles", self.files), ("kWhats", self.whats))]
         with out.block("AbstractController *create(EventQueue &queue, std::string name, Clock clock)"):
             out(f"return new {self.name}(queue, std::move(name), clock);")
         out("\n} // namespace\n")
@@ -145,7 +153,7 @@ class MachineEmitter(HookCalls):
                        + f": {self.base}(queue, std::move(name), wake_entry, clock)"):
             out("info = nullptr;")
             out(f"static_assert({len(self.heads())} <= kHeads);")
-            out("counts_ = transition_counts_;")
+            out("counts_ = transition_counts_;" + "\nfiles_ = kFiles;\nwhats_ = kWhats;" * self.program.foreign)
             for p in m.params:
                 if p.is_buffer:
                     out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
@@ -192,6 +200,12 @@ class MachineEmitter(HookCalls):
 
     def plain(self, p: ast.Param) -> bool:
         return not p.pointer and p.type.name != "std::string"
+
+    def place_setters(self) -> None:
+        if self.program.foreign:
+            self.out("void at(NumberIn<kFiles> file, std::uint32_t line) { set_place(file.number, line); }")
+            with self.out.block("void in(NumberIn<kWhats> what, NumberIn<kFiles> file, std::uint32_t line)"):
+                self.out("set_what(what.number);\nat(file, line);")
 
     def members(self) -> None:
         out, m = self.out, self.machine
@@ -289,7 +303,8 @@ class MachineEmitter(HookCalls):
             out(f"auto &self = static_cast<{self.name} &>(static_cast<AbstractController &>(c));")
             out("self.begin_wake(t);")
             if self.program.foreign:
-                out("Tick next = kNever;\nself.located([&] { next = self.poll(); });\nself.end_wake(next);")
+                out("Tick next = kNever;\nself.located([&]() __attribute__((always_inline)) { next = self.poll(); });")
+                out("self.end_wake(next);")
             else:
                 out("self.end_wake(self.poll());")
         heads, read = self.heads(), dict.fromkeys(self.code().buffer(port.buffer) for port in m.in_ports)
@@ -314,7 +329,8 @@ class MachineEmitter(HookCalls):
     def says_where(self, what: str, node: ast.Action | ast.InPort) -> None:
         """Says where a protocol from outside is at work."""
         if self.program.foreign:
-            self.out(f"in({quoted(f'{what} {node.name}')}, {quoted(node.loc.file.rsplit('/', 1)[-1])}, {node.loc.line});")
+            self.whats[f"{what} {node.name}"] = None
+            self.out(place(node, self.files, f"{what} {node.name}"))
 
     def dispatch(self) -> None:
         """One function for each event, and one that takes any event where a trigger needs it."""

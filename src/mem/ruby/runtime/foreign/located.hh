@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,15 @@ template <class T> T *lookup_or_make(PerfectCacheMemory<T> &table, Addr a) {
     return table.lookup(a);
 }
 
+/// A name's number in a table of the generated code, found by the compiler.
+template <const auto &table> struct NumberIn {
+    std::uint32_t number = 0;
+    consteval NumberIn(const char *name) { // NOLINT(google-explicit-constructor): at("cache.sm", 12) says it
+        while (std::string_view(table[number]) != name)
+            ++number;
+    }
+};
+
 /// What leaves an in_port whose type the first message has not.
 struct OfAnotherType {};
 
@@ -101,24 +111,21 @@ class LocatedController : public AbstractController {
     using AbstractController::AbstractController;
 
   protected:
-    /// What follows is in an action or in_port; the file's text is a literal.
-    void in(const char *what, const char *file, int line) {
-        what_ = what;
-        at(file, line);
-    }
-    void at(const char *file, int line) {
-        file_ = file;
-        line_ = line;
-    }
+    // Where the protocol is at work: numbers, as statements set them all the time.
+    const char *const *whats_ = nullptr, *const *files_ = nullptr; ///< their names
+    void set_place(std::uint32_t file, std::uint32_t line) { place_ = file << kBitsOfLine | line; }
+    void set_what(std::uint32_t number) { what_ = number; }
     std::string where(bool with_machine) const {
         const std::string machine = with_machine ? "machine " + name() + ", " : "";
-        return machine +
-               (what_ ? std::string(what_) + ", " + file_ + ":" + std::to_string(line_) : "before any action");
+        if (what_ == kNothing)
+            return machine + "before any action";
+        const std::uint32_t line = place_ & ((1u << kBitsOfLine) - 1);
+        return machine + whats_[what_] + ", " + files_[place_ >> kBitsOfLine] + ":" + std::to_string(line);
     }
     /// Runs f, which polls the in_ports.
-    template <class F> void located(F &&f) {
+    template <class F> [[gnu::always_inline]] void located(F &&f) {
         try {
-            what_ = nullptr;
+            what_ = kNothing;
             f();
             free_also_retired();
         } catch (const ProtocolError &error) {
@@ -152,7 +159,7 @@ class LocatedController : public AbstractController {
         free_also_retired();
         AbstractController::no_cause();
     }
-    Tick take(MessageBuffer &b) {
+    [[gnu::always_inline]] Tick take(MessageBuffer &b) {
         must_be_ready(b, "dequeue");
         if (__builtin_expect(retired_ == nullptr || retired_ != cause_, 1))
             return dequeue(b);
@@ -164,7 +171,7 @@ class LocatedController : public AbstractController {
             wrong("dequeueMemRespQueue: the machine has no queue of answers from memory");
         take(*memory_responses);
     }
-    template <class T> T &head(MessageBuffer &b) {
+    template <class T> [[gnu::always_inline]] T &head(MessageBuffer &b) {
         must_be_ready(b, "peek");
         Message *const m = b.peek();
         if (__builtin_expect(m->type != T::kType, 0))
@@ -267,14 +274,20 @@ class LocatedController : public AbstractController {
     }
 
     void free_also_retired() {
+        if (__builtin_expect(!also_retired_.empty(), 0))
+            free_them();
+    }
+    [[gnu::noinline]] void free_them() {
         for (Message *const m : also_retired_)
             message_pool().free(m);
         also_retired_.clear();
     }
 
     std::vector<Message *> also_retired_; ///< that the transition at work has taken after its cause
-    const char *what_ = nullptr, *file_ = "";
-    int line_ = 0;
+    static constexpr unsigned kBitsOfLine = 20;
+    static constexpr std::uint32_t kNothing = ~0u;
+    std::uint32_t place_ = 0;       ///< the file's number and the line
+    std::uint32_t what_ = kNothing; ///< the action's or in_port's number
 };
 
 } // namespace moscope::ruby
