@@ -90,6 +90,7 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
             ++i;
         t->field->piece[t->field->pieces++] = {from, filled[i],
                                                static_cast<unsigned>((std::uint64_t{1} << t->bits) - 1)};
+        in_pieces_ |= t->field->pieces > 1;
         filled[i] += t->bits;
         from += t->bits;
     }
@@ -99,6 +100,18 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
         throw UserError(
             "dram.channel_hash: the channel is selected by one of the address bits 16-20 that it hashes: expected "
             "a mapping with the channel elsewhere");
+}
+
+void AddressMap::add_pieces(Location &l, std::uint64_t line) const {
+    const auto add = [line](const Field &f, unsigned &value) {
+        for (unsigned i = 1; i < f.pieces; ++i)
+            value |= f.piece[i](line) << f.piece[i].to;
+    };
+    add(channel_, l.channel);
+    add(rank_, l.rank);
+    add(bank_, l.bank);
+    add(row_, l.row);
+    add(column_, l.column);
 }
 
 } // namespace moscope::dram

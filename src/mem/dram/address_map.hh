@@ -30,12 +30,10 @@ class AddressMap {
 
     Location operator()(Addr a) const {
         const std::uint64_t line = a >> kLineBits;
-        Location l;
-        l.channel = extract(channel_, line);
-        l.rank = extract(rank_, line);
-        l.bank = extract(bank_, line);
-        l.row = extract(row_, line);
-        l.column = extract(column_, line);
+        Location l{channel_.piece[0](line), rank_.piece[0](line), bank_.piece[0](line), row_.piece[0](line),
+                   column_.piece[0](line)};
+        if (__builtin_expect(in_pieces_, 0))
+            add_pieces(l, line);
         if (bank_swizzle_)
             l.bank ^= (l.row ^ (l.row >> bank_.bits)) & ((1u << bank_.bits) - 1);
         if (channel_hash_)
@@ -48,22 +46,18 @@ class AddressMap {
         unsigned from, to; ///< lowest bit of the line address, lowest bit of the field
         unsigned mask;     ///< of the width
 
-        unsigned operator()(std::uint64_t line) const { return (static_cast<unsigned>(line >> from) & mask) << to; }
+        unsigned operator()(std::uint64_t line) const { return static_cast<unsigned>(line >> from) & mask; }
     };
     struct Field {
         unsigned bits = 0;
         unsigned pieces = 0;
-        Piece piece[4] = {};
+        Piece piece[4] = {}; ///< from bit 0 of the field; the first of a field without pieces gives 0
     };
-    static unsigned extract(const Field &f, std::uint64_t line) {
-        unsigned v = f.piece[0](line); // of a field without pieces 0
-        for (unsigned i = 1; __builtin_expect(i < f.pieces, 0); ++i)
-            v |= f.piece[i](line);
-        return v;
-    }
+    void add_pieces(Location &l, std::uint64_t line) const;
 
     Field channel_, rank_, bank_, row_, column_;
     bool bank_swizzle_, channel_hash_;
+    bool in_pieces_ = false; ///< some field has more than one, so that not all begin with bit 0
 };
 
 } // namespace moscope::dram

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
 namespace moscope::dram {
@@ -14,7 +13,6 @@ namespace moscope::dram {
 namespace {
 
 constexpr Cycle kLongAgo = -(Cycle{1} << 40);
-constexpr Cycle kNeverCycle = std::numeric_limits<Cycle>::max();
 
 } // namespace
 
@@ -54,14 +52,7 @@ Channel::Channel(const DramParams &p, unsigned index)
         rank_[r].refresh_due = refi_ ? refi_ * (r + 1) / ranks_ : kNeverCycle;
         refresh_due_ = std::min(refresh_due_, rank_[r].refresh_due);
     }
-}
-
-template <Channel::Link Channel::Entry::*link> void Channel::append(List &l, Index i) {
-    Link &e = pool_[i].*link;
-    e.next = kNone;
-    e.prev = l.tail;
-    (l.tail == kNone ? l.head : (pool_[l.tail].*link).next) = i;
-    l.tail = i;
+    bus_[0] = bus_times(cl_, 0);
 }
 
 template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Index i) {
@@ -70,33 +61,14 @@ template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Ind
     (e.next == kNone ? l.tail : (pool_[e.next].*link).prev) = e.prev;
 }
 
+inline void Channel::pop(List &l) {
+    l.head = pool_[l.head].queue.next;
+    (l.head == kNone ? l.tail : pool_[l.head].queue.prev) = kNone;
+}
+
 inline void Channel::put_free(Index i) {
     pool_[i].queue.next = free_;
     free_ = i;
-}
-
-void Channel::add(const DramRequest &r, const Location &at, Cycle seen) {
-    const Index i = free_;
-    MOSCOPE_CHECK(i != kNone);
-    Entry &e = pool_[i];
-    free_ = e.queue.next;
-    e.request = r;
-    e.seen = std::max(seen, clock_);
-    e.age = next_age_++;
-    e.row = at.row;
-    e.column = at.column;
-    e.at = static_cast<std::uint8_t>(at.rank * banks_ + at.bank);
-    append<&Entry::queue>(input_, i);
-    if (r.write) {
-        ++writes_;
-        ++write_filter_[filter_index(line_of(r.addr))];
-    } else {
-        ++reads_;
-    }
-    hint_ = std::min(hint_, e.seen);
-    // Alone in the channel, it has to open its row first.
-    const bool opens = reads_ + writes_ == 1 && bank_[e.at].row != static_cast<std::int32_t>(e.row);
-    read_hint_ = std::min(read_hint_, opens ? e.seen + rcd_ : e.seen);
 }
 
 bool Channel::has_write(Addr line) const {
@@ -129,7 +101,7 @@ inline void Channel::admit() {
 [[gnu::noinline]] void Channel::admit_all() {
     while (input_.head != kNone && pool_[input_.head].seen <= clock_) {
         const Index i = input_.head;
-        remove<&Entry::queue>(input_, i);
+        pop(input_);
         if (pool_[i].request.write || (waiting_.head == kNone && queued_[0] < depth_))
             enter(i);
         else
@@ -137,7 +109,7 @@ inline void Channel::admit() {
     }
     while (waiting_.head != kNone && queued_[0] < depth_) {
         const Index i = waiting_.head;
-        remove<&Entry::queue>(waiting_, i);
+        pop(waiting_);
         enter(i);
     }
 }
@@ -150,9 +122,6 @@ inline void Channel::choose_direction() {
     // The usual case of the other function.
     draining_ = false;
     direction_ = 0;
-    const Cycle after = last_column_ + ccd_, data = bus_free_ - cl_;
-    bus_same_ = std::max(after, data);
-    bus_other_ = std::max(after, data + rtrs_);
 }
 
 [[gnu::noinline]] void Channel::choose_direction_for_writes() {
@@ -163,12 +132,13 @@ inline void Channel::choose_direction() {
         drained_ = 0;
     }
     direction_ = queued_[1] && (draining_ || !queued_[0]);
-    // Earliest column command that the data bus and tCCD leave room for.
-    const Cycle latency = direction_ ? cwl_ : cl_;
-    const Cycle turn = direction_ && !last_direction_ ? rtw_ : 0;
+    if (direction_)
+        bus_[1] = bus_times(cwl_, last_direction_ ? 0 : rtw_);
+}
+
+inline Channel::BusTimes Channel::bus_times(Cycle latency, Cycle turn) const {
     const Cycle after = last_column_ + ccd_;
-    bus_same_ = std::max(after, bus_free_ + turn - latency);
-    bus_other_ = std::max(after, bus_free_ + std::max(turn, rtrs_) - latency);
+    return {std::max(after, bus_free_ + turn - latency), std::max(after, bus_free_ + std::max(turn, rtrs_) - latency)};
 }
 
 /// Among the requests of the direction; there are some.
@@ -176,38 +146,40 @@ inline void Channel::choose_direction() {
     const unsigned d = direction_;
     const Index oldest = queue_[d].head;
     const bool strict = overtaken_[d] >= bypass_max_;
+    const unsigned first = strict ? pool_[oldest].at : ~0u; // the bank that serves nothing else before
     for (std::uint64_t work = work_[d]; work; work &= work - 1) {
         const unsigned at = static_cast<unsigned>(std::countr_zero(work));
         const Bank &b = bank_[at];
         if (rank_[b.rank].refresh_due <= clock_)
             continue;
-        Choice c;
-        c.at = static_cast<std::uint8_t>(at);
-        c.entry = b.hit[d];
-        Cycle burst;
+        Index entry = b.hit[d];
+        if (at == first)
+            entry = b.row == static_cast<std::int32_t>(pool_[oldest].row) ? oldest : kNone;
+        Do what;
+        Cycle when, burst;
         bool held = false;
-        if (strict && pool_[oldest].at == at)
-            c.entry = b.row == static_cast<std::int32_t>(pool_[oldest].row) ? oldest : kNone;
-        if (c.entry != kNone) {
-            c.what = Do::column;
-            c.when = burst = std::max(column_time(b, d), clock_);
-            held = strict && c.entry != oldest;
+        if (entry != kNone) {
+            what = Do::column;
+            when = burst = std::max(column_time(b, d), clock_);
+            held = strict && entry != oldest;
         } else {
-            c.entry = strict && pool_[oldest].at == at ? oldest : b.queue[d].head;
+            entry = at == first ? oldest : b.queue[d].head;
             if (b.row >= 0) {
-                c.what = Do::precharge;
-                c.when = std::max(b.next_pre, clock_);
-                burst = c.when + rp_ + rcd_;
+                what = Do::precharge;
+                when = std::max(b.next_pre, clock_);
+                burst = when + rp_ + rcd_;
             } else {
-                c.what = Do::activate;
-                c.when = std::max(act_time(b), clock_);
-                burst = c.when + rcd_;
+                what = Do::activate;
+                when = std::max(act_time(b), clock_);
+                burst = when + rcd_;
             }
         }
         if (burst < nearest.burst)
             nearest = {burst, static_cast<int>(at), held};
-        c.age = pool_[c.entry].age;
-        if (!held && c.better_than(best))
+        if (held || when > best.when)
+            continue;
+        const Choice c{when, pool_[entry].age, what, static_cast<std::uint8_t>(at), entry};
+        if (c.better_than(best))
             best = c;
     }
 }
@@ -270,6 +242,17 @@ void Channel::choose_idle_close(Choice &best) const {
     }
 }
 
+/// Why a column command that could be issued at `when` is not issued now.
+inline Lost Channel::column_reason(const Bank &b, Cycle when) const {
+    if (when <= clock_)
+        return Lost::command;
+    if (b.next_col == when)
+        return Lost::activate;
+    if (direction_ != last_direction_ || (direction_ == 0 && rank_[b.rank].next_read == when))
+        return Lost::turnaround;
+    return b.rank != last_rank_ ? Lost::rank_switch : Lost::command;
+}
+
 Lost Channel::reason(const Nearest &n) const {
     if (n.bank < 0)
         return work_[direction_] ? Lost::refresh : Lost::no_request;
@@ -277,20 +260,13 @@ Lost Channel::reason(const Nearest &n) const {
         return Lost::order;
     const Bank &b = bank_[n.bank];
     const auto closing = [&] { // for the oldest, although another wants the open row
+        if (overtaken_[direction_] < bypass_max_)
+            return false;
         const Entry &oldest = pool_[queue_[direction_].head];
-        return overtaken_[direction_] >= bypass_max_ && oldest.at == n.bank &&
-               b.row != static_cast<std::int32_t>(oldest.row);
+        return oldest.at == n.bank && b.row != static_cast<std::int32_t>(oldest.row);
     };
-    if (b.hit[direction_] != kNone && !closing()) {
-        const Cycle when = column_time(b, direction_);
-        if (when <= clock_)
-            return Lost::command;
-        if (b.next_col == when)
-            return Lost::activate;
-        if (direction_ != last_direction_ || (direction_ == 0 && rank_[b.rank].next_read == when))
-            return Lost::turnaround;
-        return b.rank != last_rank_ ? Lost::rank_switch : Lost::command;
-    }
+    if (b.hit[direction_] != kNone && !closing())
+        return column_reason(b, column_time(b, direction_));
     if (b.row >= 0)
         return b.next_pre > clock_ ? Lost::row_cycle : Lost::command;
     const Cycle when = act_time(b);
@@ -300,27 +276,97 @@ Lost Channel::reason(const Nearest &n) const {
 }
 
 /// Accounts for the clocks up to `to`, in which no column command is issued.
-void Channel::pass(Cycle to, const Nearest &n) {
-    const Cycle clocks = to - clock_;
-    stats_.read_queue += clocks * reads_;
-    stats_.write_queue += clocks * writes_;
-    stats_.clocks += clocks;
+inline void Channel::pass(Cycle to, const Nearest &n) {
     const Cycle from = std::max(clock_, column_free_);
     if (to > from)
         lose(reason(n), to - from);
     clock_ = to;
 }
 
-void Channel::run(Cycle end) {
-    if (end <= clock_)
-        return;
+/// Whether a read is alone within the scheduler's sight, and no other row in its way: what happens to it until its burst then
+/// follows at once, unless something else comes in between.
+[[gnu::always_inline]] inline bool Channel::find_alone(Alone &a) const {
+    if (queued_[1] != 0 || queued_[0] > 1 || waiting_.head != kNone)
+        return false;
+    const bool queued = queued_[0] != 0;
+    a.entry = queued ? queue_[0].head : input_.head;
+    if (a.entry == kNone)
+        return false;
+    const Entry &e = pool_[a.entry];
+    const Bank &b = bank_[e.at];
+    a.open = b.row == static_cast<std::int32_t>(e.row);
+    if (e.request.write || (!a.open && b.row >= 0))
+        return false;
+    const Index next = queued ? input_.head : e.queue.next;
+    a.change = next == kNone ? refresh_due_ : std::min(refresh_due_, pool_[next].seen);
+    a.seen = std::max(clock_, e.seen);
+    a.could_open = act_time(b);
+    a.opened = std::max(a.could_open, a.seen);
+    a.ready = std::max(column_time(b, 0), a.open ? a.seen : a.opened + rcd_);
+    return true;
+}
+
+[[gnu::always_inline]] inline void Channel::serve(const Alone &a) {
+    Entry &e = pool_[a.entry];
+    Bank &b = bank_[e.at];
+    draining_ = false;
+    direction_ = 0;
+    if (queued_[0]) {
+        queue_[0] = b.queue[0] = {};
+        queued_[0] = 0;
+        work_[0] = 0;
+        b.hit[0] = kNone;
+    } else {
+        pop(input_);
+        pass(a.seen, Lost::no_request);
+        e.entered = a.seen;
+    }
+    if (!a.open) {
+        pass(a.opened, b.next_act == a.could_open ? b.act_reason : Lost::activate_rate);
+        open_row(b, e.at, e);
+    }
+    pass(a.ready, column_reason(b, a.ready));
+    hint_ = a.ready;
+    stats_.forced += overtaken_[0] >= bypass_max_;
+    overtaken_[0] = 0;
+    owed_ -= owed_ != 0;
+    transfer(a.entry, 0);
+    ++clock_; // one command a clock
+}
+
+/// Serves reads that are alone, up to `end`. True: there is nothing more to decide before `end` that could matter to a read.
+inline bool Channel::serve_alone(Cycle end, bool reads_only) {
+    Alone a;
+    while (find_alone(a) && a.ready < a.change) {
+        if (a.ready >= end) {
+            if (!reads_only || a.seen >= end || a.change < end)
+                return false;
+            read_hint_ = std::min(a.open || a.opened < end ? a.ready : a.opened + rcd_, a.change);
+            return true;
+        }
+        serve(a);
+    }
+    return false;
+}
+
+void Channel::decide(Cycle end, bool reads_only) {
     // The choice that the last call ended with holds until something new is seen: all its times lie ahead.
     bool choose_again =
         !choice_holds_ || refresh_due_ <= clock_ || (input_.head != kNone && pool_[input_.head].seen <= clock_);
     choice_holds_ = false;
+    bool look_for_alone = policy_ != PagePolicy::idle;
     Choice &best = best_;
     Nearest &nearest = nearest_;
     while (true) {
+        if (look_for_alone) {
+            const Cycle before = clock_;
+            if (serve_alone(end, reads_only)) {
+                asked_ = end;
+                return;
+            }
+            choose_again |= clock_ != before;
+            look_for_alone = false; // until a read has left
+        }
         if (choose_again)
             choose_command();
         choose_again = true;
@@ -343,10 +389,12 @@ void Channel::run(Cycle end) {
             pass(hint_, nearest);
         if (change == hint_)
             continue;
-        if (best.what == Do::column)
+        if (best.what == Do::column) {
             issue_column(best);
-        else
+            look_for_alone = policy_ != PagePolicy::idle;
+        } else {
             issue(best);
+        }
         pass(clock_ + 1, nearest); // one command a clock
     }
 }
@@ -373,7 +421,7 @@ void Channel::issue(const Choice &c) {
     switch (c.what) {
     case Do::refresh: issue_refresh(c.at); break;
     case Do::precharge_rank:
-        report(CommandKind::precharge_all, c.at, 0, 0, 0, false);
+        report(CommandKind::precharge_all, c.at * banks_, 0, 0, false);
         ++stats_.precharges;
         for (unsigned b = c.at * banks_; b < (c.at + 1) * banks_; ++b)
             if (bank_[b].row >= 0)
@@ -383,7 +431,7 @@ void Channel::issue(const Choice &c) {
     case Do::activate: issue_activate(c); break;
     case Do::precharge:
     case Do::close:
-        report(CommandKind::precharge, bank_[c.at].rank, c.at % banks_, 0, 0, false);
+        report(CommandKind::precharge, c.at, 0, 0, false);
         ++stats_.precharges;
         close(c.at, clock_, c.what == Do::precharge ? 2 : 0);
         break;
@@ -405,14 +453,19 @@ void Channel::close(unsigned at, Cycle when, std::uint8_t wanted_by) {
 
 void Channel::issue_activate(const Choice &c) {
     Bank &b = bank_[c.at];
+    open_row(b, c.at, pool_[c.entry]);
+    for (unsigned d = 0; d < 2; ++d)
+        b.hit[d] = next_hit(b.queue[d].head, static_cast<unsigned>(b.row));
+}
+
+/// Opens the row that the request wants.
+inline void Channel::open_row(Bank &b, unsigned at, const Entry &e) {
     Rank &r = rank_[b.rank];
-    const Entry &e = pool_[c.entry];
-    const unsigned row = e.row;
     // When could it have been if only the bank's own past counted, and since when was it wanted?
     const Cycle ready = std::max(b.next_act, e.entered);
     b.opening.rank = clock_ - ready;
     b.opening.rank_reason = Lost::activate_rate;
-    b.opening.bank = std::max<Cycle>(b.next_act - e.entered, 0);
+    b.opening.bank = ready - e.entered;
     b.opening.beyond_depth = e.entered - e.seen;
     if (b.act_reason == Lost::refresh) {
         b.opening.rank += b.opening.bank;
@@ -421,21 +474,19 @@ void Channel::issue_activate(const Choice &c) {
     } else if (b.history == 2 && b.opening.bank <= rp_) {
         b.opening.bank = 0; // it had only to close the row, which nothing else delayed
     }
-    report(CommandKind::activate, b.rank, c.at % banks_, row, 0, false);
+    report(CommandKind::activate, at, e.row, 0, false);
     ++stats_.activates;
-    b.row = static_cast<std::int32_t>(row);
+    b.row = static_cast<std::int32_t>(e.row);
     b.next_col = clock_ + rcd_;
     b.next_pre = clock_ + ras_;
     b.next_act = clock_ + rc_;
     b.act_reason = Lost::row_cycle;
     b.last_use = clock_;
     b.history = std::max<std::uint8_t>(b.history, 1);
-    open_ |= std::uint64_t{1} << c.at;
+    open_ |= std::uint64_t{1} << at;
     r.next_act = clock_ + rrd_;
     r.activates[r.oldest_activate] = clock_;
     r.oldest_activate = (r.oldest_activate + 1) & 3;
-    for (unsigned d = 0; d < 2; ++d)
-        b.hit[d] = next_hit(b.queue[d].head, row);
 }
 
 Channel::Index Channel::next_hit(Index from, unsigned row) const {
@@ -448,9 +499,7 @@ void Channel::issue_column(const Choice &c) {
     const unsigned d = direction_;
     Bank &b = bank_[c.at];
     const Index i = c.entry;
-    Entry &e = pool_[i];
-    const Cycle data = clock_ + (d ? cwl_ : cl_);
-
+    const Entry &e = pool_[i];
     if (queue_[d].head == i) {
         stats_.forced += overtaken_[d] >= bypass_max_;
         overtaken_[d] = 0;
@@ -469,7 +518,14 @@ void Channel::issue_column(const Choice &c) {
     }
     if (b.queue[d].head == kNone)
         work_[d] &= ~(std::uint64_t{1} << c.at);
+    transfer(i, d);
+}
 
+/// The column command and the burst of a request that has left the queues.
+[[gnu::always_inline]] inline void Channel::transfer(Index i, unsigned d) {
+    Entry &e = pool_[i];
+    Bank &b = bank_[e.at];
+    const Cycle data = clock_ + (d ? cwl_ : cl_);
     if (b.history)
         blame_opening(b.opening);
     account_burst(data);
@@ -481,6 +537,7 @@ void Channel::issue_column(const Choice &c) {
     last_column_ = clock_;
     column_free_ = clock_ + burst_;
     bus_free_ = data + burst_;
+    bus_[0] = bus_times(cl_, 0);
     b.last_use = clock_;
     if (d) {
         b.next_pre = std::max(b.next_pre, bus_free_ + wr_);
@@ -490,19 +547,21 @@ void Channel::issue_column(const Choice &c) {
     }
     const bool last_use =
         policy_ == PagePolicy::forced || (policy_ == PagePolicy::closed && b.hit[0] == kNone && b.hit[1] == kNone);
-    report(d ? CommandKind::write : CommandKind::read, b.rank, c.at % banks_, e.row, e.column, last_use);
+    report(d ? CommandKind::write : CommandKind::read, e.at, e.row, e.column, last_use);
     if (last_use)
-        close(c.at, b.next_pre, 0);
+        close(e.at, b.next_pre, 0);
 
     const DramRequest done = e.request;
     put_free(i);
     if (d) {
         ++stats_.writes;
         --writes_;
+        stats_.write_queue += clock_;
         --write_filter_[filter_index(line_of(done.addr))];
     } else {
         ++stats_.reads;
         --reads_;
+        stats_.read_queue += clock_;
         const Tick when = read_complete(clock_);
         stats_.read_latency_fs += when - done.arrival;
         if (read_done_)
@@ -511,7 +570,7 @@ void Channel::issue_column(const Choice &c) {
 }
 
 void Channel::issue_refresh(unsigned rank) {
-    report(CommandKind::refresh, rank, 0, 0, 0, false);
+    report(CommandKind::refresh, rank * banks_, 0, 0, false);
     ++stats_.refreshes;
     stats_.refreshing += rfc_;
     for (unsigned b = rank * banks_; b < (rank + 1) * banks_; ++b) {
@@ -530,6 +589,10 @@ void Channel::blame_opening(const Opening &o) {
     constexpr auto bit = [](Lost r) { return 1u << static_cast<unsigned>(r); };
     constexpr unsigned kOpening = bit(Lost::row_cycle) | bit(Lost::precharge) | bit(Lost::activate) |
                                   bit(Lost::activate_rate) | bit(Lost::refresh);
+    // The usual case: nothing delayed the opening, and its latency has been counted as what it was.
+    if ((reasons_ & kOpening) == bit(Lost::activate) && (o.rank | o.bank | o.beyond_depth) == 0 &&
+        pending_[static_cast<unsigned>(Lost::activate)] <= rcd_)
+        return;
     Cycle clocks = 0;
     for (unsigned r = reasons_ & kOpening; r; r &= r - 1)
         clocks += std::exchange(pending_[static_cast<unsigned>(std::countr_zero(r))], 0);
@@ -573,15 +636,18 @@ void Channel::account_burst(Cycle start) {
     stats_.busy += burst_;
 }
 
-void Channel::report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column,
-                     bool auto_precharge) {
+/// Of a rank's commands, `at` is its first bank.
+inline void Channel::report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge) {
     if (__builtin_expect(trace_ != nullptr, 0))
-        trace_(trace_owner_, {kind, auto_precharge, index_, rank, bank, row, column, clock_});
+        trace_(trace_owner_, {kind, auto_precharge, index_, at / banks_, at % banks_, row, column, clock_});
 }
 
 ChannelStats Channel::stats() const {
     ChannelStats s = stats_;
     s.accounted = bus_free_;
+    s.clocks = clock_;
+    s.read_queue += clock_ * reads_;
+    s.write_queue += clock_ * writes_;
     for (unsigned r = 0; r < kLostReasons; ++r) {
         s.lost[r] += pending_[r];
         s.accounted += pending_[r];

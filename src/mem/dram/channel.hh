@@ -9,8 +9,10 @@
 // Requests live in a fixed pool and in lists linked through it: nothing is allocated after construction.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "base/error.hh"
@@ -21,6 +23,7 @@
 namespace moscope::dram {
 
 using Cycle = std::int64_t; ///< DRAM clocks since tick zero
+inline constexpr Cycle kNeverCycle = std::numeric_limits<Cycle>::max();
 
 struct DramRequest {
     Addr addr = 0;
@@ -57,7 +60,22 @@ class Channel {
     bool may_have_write(Addr line) const { return write_filter_[filter_index(line)] != 0; }
 
     /// Decides all clocks before `end`.
-    void run(Cycle end);
+    void run(Cycle end) {
+        if (end <= clock_)
+            return;
+        // The usual case: since the last call there has been nothing to decide, and there is nothing now.
+        if (choice_holds_ && reads_ + writes_ == 0 && refresh_due_ >= end)
+            pass(end, Lost::no_request);
+        else
+            decide(end, false);
+    }
+    /// The same, but what happens to a lone read that has its command at `end` or later may be left to the next call.
+    void run_reads(Cycle end) {
+        if (reads_ == 0)
+            run(end);
+        else if (end > clock_)
+            decide(end, true);
+    }
 
     unsigned reads() const { return reads_; } ///< held, from add() to their command
     unsigned writes() const { return writes_; }
@@ -126,10 +144,23 @@ class Channel {
             return age < o.age;
         }
     };
+    /// A read that nothing but its bank and the buses delay.
+    struct Alone {
+        Index entry;
+        bool open; ///< its row is
+        Cycle seen, could_open, opened,
+            ready;    ///< when it is in the queue, its bank allows, its row, its column command
+        Cycle change; ///< the next request, or a refresh
+    };
     struct Nearest {
         Cycle burst; ///< clock at which a column command could follow if nothing else came in between
         int bank;    ///< -1: no request
         bool held;   ///< ready but held back by bypass_max
+    };
+
+    /// Earliest column command for which the data bus and tCCD leave room.
+    struct BusTimes {
+        Cycle same_rank = 0, other_rank = 0;
     };
 
     static unsigned filter_index(Addr line) {
@@ -139,22 +170,37 @@ class Channel {
     template <Link Entry::*link> void append(List &l, Index i);
     template <Link Entry::*link> void remove(List &l, Index i);
 
+    void pop(List &l); ///< by Entry::queue
     void put_free(Index i);
     void admit();
     void admit_all();
     void enter(Index i);
     void choose_command();
+    void decide(Cycle end, bool reads_only);
+    bool find_alone(Alone &a) const;
+    void serve(const Alone &a);
+    bool serve_alone(Cycle end, bool reads_only);
     void choose_direction();
     void choose_direction_for_writes();
+    BusTimes bus_times(Cycle latency, Cycle turn) const;
     void choose(Choice &best, Nearest &nearest) const;
     void choose_only(Index i, Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
     void choose_idle_close(Choice &best) const;
     Lost reason(const Nearest &n) const;
+    Lost column_reason(const Bank &b, Cycle when) const;
     void pass(Cycle to, const Nearest &n);
+    void pass(Cycle to, Lost why) {
+        const Cycle from = clock_ > column_free_ ? clock_ : column_free_;
+        if (to > from)
+            lose(why, to - from);
+        clock_ = to;
+    }
     void issue(const Choice &c);
     void issue_column(const Choice &c);
     void issue_activate(const Choice &c);
+    void open_row(Bank &b, unsigned at, const Entry &e);
+    void transfer(Index i, unsigned d);
     void close(unsigned at, Cycle when, std::uint8_t wanted_by);
     void issue_refresh(unsigned rank);
     Index next_hit(Index from, unsigned row) const;
@@ -165,7 +211,7 @@ class Channel {
     }
     void blame_opening(const Opening &o);
     void account_burst(Cycle start);
-    void report(CommandKind kind, unsigned rank, unsigned bank, unsigned row, unsigned column, bool auto_precharge);
+    void report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge);
 
     Cycle act_time(const Bank &b) const {
         const Rank &r = rank_[b.rank];
@@ -174,7 +220,8 @@ class Channel {
         return c > fifth ? c : fifth;
     }
     Cycle column_time(const Bank &b, unsigned direction) const {
-        Cycle c = b.rank == last_rank_ ? bus_same_ : bus_other_;
+        const BusTimes &bus = bus_[direction];
+        Cycle c = b.rank == last_rank_ ? bus.same_rank : bus.other_rank;
         c = c > b.next_col ? c : b.next_col;
         if (direction == 0 && c < rank_[b.rank].next_read)
             c = rank_[b.rank].next_read;
@@ -201,6 +248,7 @@ class Channel {
     unsigned overtaken_[2] = {0, 0}; ///< times that the oldest read, write has been overtaken
 
     Cycle clock_ = 0; ///< first clock that is not decided
+    Cycle asked_ = 0; ///< end of the last run_reads() that left something undecided: requests come after that
     Cycle hint_ = 0, read_hint_ = 0;
     Cycle refresh_due_ = 0;  ///< earliest of all ranks
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes
@@ -209,7 +257,7 @@ class Channel {
     unsigned owed_ = 0;      ///< reads that go before the next drain: as many as the last one wrote, if they waited
     unsigned last_rank_ = 0, last_direction_ = 0;
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
-    Cycle bus_same_ = 0, bus_other_ = 0;        ///< earliest column command of the direction being served
+    BusTimes bus_[2];                           ///< of reads; of writes, while they are being served
     std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
     unsigned reasons_ = 0;                      ///< of pending_ that may not be zero, by bit
     Cycle pending_sum_ = 0;
@@ -222,7 +270,43 @@ class Channel {
     void *done_owner_ = nullptr;
     TraceFn trace_ = nullptr;
     void *trace_owner_ = nullptr;
+    /// What it has counted, but `clocks`, which is clock_. The queues' sums have each request's clocks once it has gone; of one
+    /// that is held, they lack clock_ alone.
     ChannelStats stats_;
 };
+
+template <Channel::Link Channel::Entry::*link> void Channel::append(List &l, Index i) {
+    Link &e = pool_[i].*link;
+    e.next = kNone;
+    e.prev = l.tail;
+    (l.tail == kNone ? l.head : (pool_[l.tail].*link).next) = i;
+    l.tail = i;
+}
+
+inline void Channel::add(const DramRequest &r, const Location &at, Cycle seen) {
+    const Index i = free_;
+    MOSCOPE_CHECK(i != kNone);
+    Entry &e = pool_[i];
+    free_ = e.queue.next;
+    e.request = r;
+    e.seen = std::max(seen, clock_);
+    e.age = next_age_++;
+    e.row = at.row;
+    e.column = at.column;
+    e.at = static_cast<std::uint8_t>(at.rank * banks_ + at.bank);
+    append<&Entry::queue>(input_, i);
+    if (r.write) {
+        ++writes_;
+        ++write_filter_[filter_index(line_of(r.addr))];
+        stats_.write_queue -= std::max(clock_, asked_);
+    } else {
+        ++reads_;
+        stats_.read_queue -= std::max(clock_, asked_);
+    }
+    hint_ = std::min(hint_, e.seen);
+    // Alone in the channel, it has to open its row first.
+    const bool opens = reads_ + writes_ == 1 && bank_[e.at].row != static_cast<std::int32_t>(e.row);
+    read_hint_ = std::min(read_hint_, opens ? e.seen + rcd_ : e.seen);
+}
 
 } // namespace moscope::dram

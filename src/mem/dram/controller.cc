@@ -41,60 +41,42 @@ void DramController::set_trace(Channel::TraceFn fn, void *owner) {
         c.set_trace(fn, owner);
 }
 
-unsigned DramController::reads() const {
-    unsigned n = 0;
-    for (const Channel &c : channels_)
-        n += c.reads();
-    return n;
-}
-
-unsigned DramController::writes() const {
-    unsigned n = 0;
-    for (const Channel &c : channels_)
-        n += c.writes();
-    return n;
-}
-
-bool DramController::can_accept(bool write) {
-    const auto room = [&] { return write ? writes() < params_.write_entries : reads() < params_.read_entries; };
-    if (room())
-        return true;
-    sync(queue().now()); // the channels lag behind: look again at what is true now
-    const bool yes = room();
+bool DramController::look_for_room(bool write) {
+    sync(queue().now());
+    const bool yes = has_room(write);
     waiting_[write] |= !yes;
     plan();
     return yes;
 }
 
-void DramController::push(const DramRequest &request, Tick now) {
-    MOSCOPE_CHECK(request.write ? writes() < params_.write_entries : reads() < params_.read_entries);
-    DramRequest r = request;
-    r.arrival = now;
-    const Location at = map_(r.addr);
+void DramController::push(DramRequest request, Tick now) {
+    MOSCOPE_CHECK(has_room(request.write));
+    request.arrival = now;
+    const Location at = map_(request.addr);
     Channel &c = channels_[at.channel];
     // The first clock edge after the front end, strictly: what is decided up to now cannot depend on it.
     const Cycle seen = (now + params_.frontend_fs) / params_.tCK_fs + 1;
 
     // A channel without reads may lag by any time; its queue of writes is looked at only when it matters.
-    const bool may_have_write = c.may_have_write(line_of(r.addr));
-    if (may_have_write || (c.reads() == 0 && !r.write))
+    const bool may_have_write = c.may_have_write(line_of(request.addr));
+    if (may_have_write || (c.reads() == 0 && !request.write))
         c.run(now / params_.tCK_fs + 1);
-    if (may_have_write && c.has_write(line_of(r.addr))) {
-        ++(r.write ? merged_ : forwarded_)[at.channel];
+    if (may_have_write && c.has_write(line_of(request.addr))) {
+        ++(request.write ? merged_ : forwarded_)[at.channel];
         if (done_)
-            done_(done_owner_, r, now + params_.frontend_fs + (r.write ? 0 : params_.backend_fs));
+            done_(done_owner_, request, now + params_.frontend_fs + (request.write ? 0 : params_.backend_fs));
         plan();
         return;
     }
-    c.add(r, at, seen);
-    if (r.write) {
+    c.add(request, at, seen);
+    if (request.write) {
         if (waiting_[0] || waiting_[1])
             plan();
         if (done_)
-            done_(done_owner_, r, now + params_.frontend_fs);
+            done_(done_owner_, request, now + params_.frontend_fs);
     } else {
-        schedule_no_later_than(
-            std::max(eager_ ? seen * params_.tCK_fs : c.read_complete(c.next_read()) - params_.tCK_fs, queue().now()));
+        ++reads_;
+        schedule_no_later_than(std::max(eager_ ? seen * params_.tCK_fs : wake_for(c.next_read()), queue().now()));
     }
 }
 
@@ -106,18 +88,36 @@ void DramController::sync(Tick now) {
 
 void DramController::wake(Component &self, Tick now) {
     auto &d = static_cast<DramController &>(self);
-    d.sync(now);
+    if (d.waiting_[0] || d.waiting_[1] || d.eager_) {
+        d.wake_exactly(now);
+        return;
+    }
+    const Cycle end = now / d.params_.tCK_fs + 1;
+    Cycle next = kNeverCycle;
+    for (Channel &c : d.channels_) {
+        c.run_reads(end);
+        if (c.reads())
+            next = std::min(next, c.next_read());
+    }
+    if (next != kNeverCycle)
+        d.schedule_no_later_than(std::max(d.wake_for(next), now));
+}
+
+/// Tells those who wait as soon as there is space.
+void DramController::wake_exactly(Tick now) {
+    sync(now);
     for (const bool write : {false, true})
-        if (d.waiting_[write] && (write ? d.writes() < d.params_.write_entries : d.reads() < d.params_.read_entries)) {
-            d.waiting_[write] = false;
-            if (d.space_)
-                d.space_(d.space_owner_, now);
+        if (waiting_[write] && has_room(write)) {
+            waiting_[write] = false;
+            if (space_)
+                space_(space_owner_, now);
         }
-    d.plan();
+    plan();
 }
 
 void DramController::read_done(void *self, const DramRequest &r, Tick when) {
-    const auto *d = static_cast<DramController *>(self);
+    auto *d = static_cast<DramController *>(self);
+    --d->reads_;
     if (d->done_)
         d->done_(d->done_owner_, r, when);
 }
@@ -129,7 +129,7 @@ void DramController::plan() {
         if ((waiting_[0] || waiting_[1] || eager_) && (c.reads() || c.writes()))
             t = std::min(t, c.next_command() * params_.tCK_fs);
         else if (c.reads())
-            t = std::min(t, c.read_complete(c.next_read()) - params_.tCK_fs);
+            t = std::min(t, wake_for(c.next_read()));
     }
     if (t != kNever)
         schedule_no_later_than(std::max(t, queue().now()));

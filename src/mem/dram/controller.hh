@@ -39,20 +39,25 @@ class DramController : public Component {
     void set_trace(Channel::TraceFn fn, void *owner);
 
     /// Whether push() may be called now with a read or a write.
-    bool can_accept(bool write);
+    bool can_accept(bool write) { return __builtin_expect(has_room(write), 1) || look_for_room(write); }
 
     /// Takes a request that arrives now (request.arrival is set to now).
-    void push(const DramRequest &request, Tick now);
+    void push(DramRequest request, Tick now);
 
     bool idle() const { return reads() == 0 && writes() == 0; }
-    unsigned reads() const;
-    unsigned writes() const;
+    unsigned reads() const { return reads_; }
+    unsigned writes() const {
+        unsigned n = 0;
+        for (const Channel &c : channels_)
+            n += c.writes();
+        return n;
+    }
 
     /// Decides everything up to now, so that stats() is complete.
     void sync(Tick now);
 
     unsigned channels() const { return static_cast<unsigned>(channels_.size()); }
-    /// As of the last sync() or wake-up.
+    /// As of the last sync().
     ChannelStats stats(unsigned channel) const;
     /// Sum over the channels.
     ChannelStats stats() const;
@@ -66,12 +71,18 @@ class DramController : public Component {
   private:
     static void wake(Component &c, Tick now);
     static void read_done(void *self, const DramRequest &r, Tick when);
+    bool has_room(bool write) const { return write ? writes() < params_.write_entries : reads_ < params_.read_entries; }
+    bool look_for_room(bool write); ///< once the channels are up to date
+    void wake_exactly(Tick now);
     void plan();
+    /// When to decide on a read whose command is at clock c.
+    Tick wake_for(Cycle c) const { return channels_.front().read_complete(c) - params_.tCK_fs; }
 
     DramParams params_;
     AddressMap map_;
     std::vector<Channel> channels_;
     std::vector<std::uint64_t> forwarded_, merged_;
+    unsigned reads_ = 0;               ///< held by all channels
     bool waiting_[2] = {false, false}; ///< can_accept(read), (write) was false
     bool eager_ = false;
     DoneFn done_ = nullptr;

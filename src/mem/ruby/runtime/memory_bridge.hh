@@ -53,14 +53,8 @@ template <class D> class MemoryBridge : public Component {
   private:
     static void wake_entry(Component &c, Tick now) { static_cast<MemoryBridge &>(c).serve(now); }
     void serve(Tick now) {
-        for (auto &waiting : blocked_)
-            while (!waiting.empty() && dram_.can_accept(is_write(waiting.front()))) {
-                MemoryMsg *const m = waiting.front();
-                waiting.pop_front();
-                if (is_write(m) && --blocked_lines_[line_of(m->addr)] == 0)
-                    blocked_lines_.erase(line_of(m->addr));
-                dram_.push(line_of(m->addr), is_write(m), now, m);
-            }
+        if (__builtin_expect(!blocked_[0].empty() || !blocked_[1].empty(), 0))
+            retry(now);
         while (!ingress_.queue.empty() && ingress_.queue.front().tick <= now) {
             auto *m = static_cast<MemoryMsg *>(ingress_.queue.front().item);
             ingress_.queue.pop();
@@ -70,6 +64,16 @@ template <class D> class MemoryBridge : public Component {
         }
         if (!ingress_.queue.empty())
             schedule_no_later_than(ingress_.queue.front_tick());
+    }
+    [[gnu::noinline]] void retry(Tick now) {
+        for (auto &waiting : blocked_)
+            while (!waiting.empty() && dram_.can_accept(is_write(waiting.front()))) {
+                MemoryMsg *const m = waiting.front();
+                waiting.pop_front();
+                if (is_write(m) && --blocked_lines_[line_of(m->addr)] == 0)
+                    blocked_lines_.erase(line_of(m->addr));
+                dram_.push(line_of(m->addr), is_write(m), now, m);
+            }
     }
     void take(MemoryMsg *m, Tick now) {
         const bool write = is_write(m);
