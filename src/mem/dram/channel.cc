@@ -141,11 +141,11 @@ inline Channel::BusTimes Channel::bus_times(Cycle latency, Cycle turn) const {
     return {std::max(after, bus_free_ + turn - latency), std::max(after, bus_free_ + std::max(turn, rtrs_) - latency)};
 }
 
-/// Among the requests of the direction; there are some.
-[[gnu::noinline]] void Channel::choose(Choice &best, Nearest &nearest) const {
-    const unsigned d = direction_;
+/// Among the requests of the direction; there are some. kReads: they are reads, and the oldest may be overtaken.
+template <bool kReads> [[gnu::noinline]] void Channel::choose(Choice &best, Nearest &nearest) const {
+    const unsigned d = kReads ? 0 : direction_;
     const Index oldest = queue_[d].head;
-    const bool strict = overtaken_[d] >= bypass_max_;
+    const bool strict = !kReads && overtaken_[d] >= bypass_max_;
     const unsigned first = strict ? pool_[oldest].at : ~0u; // the bank that serves nothing else before
     for (std::uint64_t work = work_[d]; work; work &= work - 1) {
         const unsigned at = static_cast<unsigned>(std::countr_zero(work));
@@ -321,10 +321,8 @@ inline void Channel::pass(Cycle to, const Nearest &n) {
         pass(a.seen, Lost::no_request);
         e.entered = a.seen;
     }
-    if (!a.open) {
-        pass(a.opened, b.next_act == a.could_open ? b.act_reason : Lost::activate_rate);
-        open_row(b, e.at, e);
-    }
+    if (!a.open)
+        open_row(b, a, e);
     pass(a.ready, column_reason(b, a.ready));
     hint_ = a.ready;
     stats_.forced += overtaken_[0] >= bypass_max_;
@@ -334,10 +332,36 @@ inline void Channel::pass(Cycle to, const Nearest &n) {
     ++clock_; // one command a clock
 }
 
+inline void Channel::open_row(Bank &b, const Alone &a, const Entry &e) {
+    pass(a.opened, b.next_act == a.could_open ? b.act_reason : Lost::activate_rate);
+    open_row(b, e.at, e);
+}
+
+/// It is alone until its row is open, but not until its burst.
+inline void Channel::open_for(const Alone &a) {
+    const Entry &e = pool_[a.entry];
+    Bank &b = bank_[e.at];
+    draining_ = false;
+    direction_ = 0;
+    if (!queued_[0]) {
+        pop(input_);
+        pass(a.seen, Lost::no_request);
+        enter(a.entry);
+    }
+    open_row(b, a, e);
+    b.hit[0] = a.entry;
+    pass(a.change, column_reason(b, a.ready));
+}
+
 /// Serves reads that are alone, up to `end`. True: there is nothing more to decide before `end` that could matter to a read.
 inline bool Channel::serve_alone(Cycle end, bool reads_only) {
     Alone a;
-    while (find_alone(a) && a.ready < a.change) {
+    while (find_alone(a)) {
+        if (a.ready >= a.change) {
+            if (!a.open && a.opened < a.change && a.change < end)
+                open_for(a);
+            return false;
+        }
         if (a.ready >= end) {
             if (!reads_only || a.seen >= end || a.change < end)
                 return false;
@@ -408,8 +432,10 @@ inline void Channel::choose_command() {
         const Index oldest = queue_[direction_].head;
         if (pool_[oldest].queue.next == kNone)
             choose_only(oldest, best_, nearest_);
+        else if (direction_ == 0 && overtaken_[0] < bypass_max_)
+            choose<true>(best_, nearest_);
         else
-            choose(best_, nearest_);
+            choose<false>(best_, nearest_);
     }
     if (refresh_due_ <= clock_)
         choose_refresh(best_);

@@ -147,10 +147,12 @@ class Channel {
     /// A read that nothing but its bank and the buses delay.
     struct Alone {
         Index entry;
-        bool open; ///< its row is
-        Cycle seen, could_open, opened,
-            ready;    ///< when it is in the queue, its bank allows, its row, its column command
-        Cycle change; ///< the next request, or a refresh
+        bool open;        ///< its row is
+        Cycle seen;       ///< clock at which it is in the queue
+        Cycle could_open; ///< from which bank and rank allow an activate
+        Cycle opened;     ///< of its activate, if the row is not open
+        Cycle ready;      ///< of its column command
+        Cycle change;     ///< at which the next request comes, or a refresh
     };
     struct Nearest {
         Cycle burst; ///< clock at which a column command could follow if nothing else came in between
@@ -179,11 +181,12 @@ class Channel {
     void decide(Cycle end, bool reads_only);
     bool find_alone(Alone &a) const;
     void serve(const Alone &a);
+    void open_for(const Alone &a);
     bool serve_alone(Cycle end, bool reads_only);
     void choose_direction();
     void choose_direction_for_writes();
     BusTimes bus_times(Cycle latency, Cycle turn) const;
-    void choose(Choice &best, Nearest &nearest) const;
+    template <bool kReads> void choose(Choice &best, Nearest &nearest) const;
     void choose_only(Index i, Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
     void choose_idle_close(Choice &best) const;
@@ -200,6 +203,7 @@ class Channel {
     void issue_column(const Choice &c);
     void issue_activate(const Choice &c);
     void open_row(Bank &b, unsigned at, const Entry &e);
+    void open_row(Bank &b, const Alone &a, const Entry &e);
     void transfer(Index i, unsigned d);
     void close(unsigned at, Cycle when, std::uint8_t wanted_by);
     void issue_refresh(unsigned rank);
