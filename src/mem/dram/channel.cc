@@ -354,7 +354,7 @@ inline void Channel::open_for(const Alone &a) {
 }
 
 /// Serves reads that are alone, up to `end`. True: there is nothing more to decide before `end` that could matter to a read.
-inline bool Channel::serve_alone(Cycle end, bool reads_only) {
+[[gnu::always_inline]] inline bool Channel::serve_alone(Cycle end, bool reads_only) {
     Alone a;
     while (find_alone(a)) {
         if (a.ready >= a.change) {
@@ -386,6 +386,10 @@ void Channel::decide(Cycle end, bool reads_only) {
             const Cycle before = clock_;
             if (serve_alone(end, reads_only)) {
                 asked_ = end;
+                return;
+            }
+            if (reads_ + writes_ == 0 && refresh_due_ > end) {
+                rest(end);
                 return;
             }
             choose_again |= clock_ != before;
@@ -423,11 +427,26 @@ void Channel::decide(Cycle end, bool reads_only) {
     }
 }
 
+/// There is nothing to decide before `end`.
+inline void Channel::rest(Cycle end) {
+    draining_ = false;
+    direction_ = 0;
+    choose_nothing();
+    pass(end, Lost::no_request);
+    hint_ = refresh_due_;
+    read_hint_ = kNeverCycle;
+    choice_holds_ = overtaken_[0] < bypass_max_;
+}
+
+inline void Channel::choose_nothing() {
+    best_ = {kNeverCycle, 0, Do::close, 0, kNone};
+    nearest_ = {kNeverCycle, -1, false};
+}
+
 inline void Channel::choose_command() {
     admit();
     choose_direction();
-    best_ = {kNeverCycle, 0, Do::close, 0, kNone};
-    nearest_ = {kNeverCycle, -1, false};
+    choose_nothing();
     if (work_[direction_]) {
         const Index oldest = queue_[direction_].head;
         if (pool_[oldest].queue.next == kNone)
@@ -547,6 +566,28 @@ void Channel::issue_column(const Choice &c) {
     transfer(i, d);
 }
 
+/// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by
+/// command clocks; the two latencies differ, so a change of direction makes the sums differ by that.
+[[gnu::always_inline]] inline void Channel::account_burst(Cycle start) {
+    Cycle gap = start - bus_free_ - pending_sum_;
+    if (gap > 0)
+        lose(bus_free_ == 0 ? Lost::no_request : Lost::turnaround, gap);
+    while (gap < 0) {
+        const auto most = std::max_element(pending_.begin(), pending_.end());
+        const Cycle n = std::min(*most, -gap);
+        MOSCOPE_CHECK(n > 0);
+        *most -= n;
+        gap += n;
+    }
+    for (unsigned bits = reasons_; bits; bits &= bits - 1) {
+        const auto r = static_cast<unsigned>(std::countr_zero(bits));
+        stats_.lost[r] += std::exchange(pending_[r], 0);
+    }
+    reasons_ = 0;
+    pending_sum_ = 0;
+    stats_.busy += burst_;
+}
+
 /// The column command and the burst of a request that has left the queues.
 [[gnu::always_inline]] inline void Channel::transfer(Index i, unsigned d) {
     Entry &e = pool_[i];
@@ -638,28 +679,6 @@ void Channel::blame_opening(const Opening &o) {
     give(Lost::activate, rcd_);
     give(Lost::precharge, rp_);
     give(Lost::row_cycle, clocks);
-}
-
-/// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by
-/// command clocks; the two latencies differ, so a change of direction makes the sums differ by that.
-void Channel::account_burst(Cycle start) {
-    Cycle gap = start - bus_free_ - pending_sum_;
-    if (gap > 0)
-        lose(bus_free_ == 0 ? Lost::no_request : Lost::turnaround, gap);
-    while (gap < 0) {
-        const auto most = std::max_element(pending_.begin(), pending_.end());
-        const Cycle n = std::min(*most, -gap);
-        MOSCOPE_CHECK(n > 0);
-        *most -= n;
-        gap += n;
-    }
-    for (unsigned bits = reasons_; bits; bits &= bits - 1) {
-        const auto r = static_cast<unsigned>(std::countr_zero(bits));
-        stats_.lost[r] += std::exchange(pending_[r], 0);
-    }
-    reasons_ = 0;
-    pending_sum_ = 0;
-    stats_.busy += burst_;
 }
 
 /// Of a rank's commands, `at` is its first bank.

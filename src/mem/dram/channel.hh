@@ -178,6 +178,8 @@ class Channel {
     void admit_all();
     void enter(Index i);
     void choose_command();
+    void choose_nothing();
+    void rest(Cycle end);
     void decide(Cycle end, bool reads_only);
     bool find_alone(Alone &a) const;
     void serve(const Alone &a);
