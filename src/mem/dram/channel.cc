@@ -363,7 +363,7 @@ inline void Channel::open_for(const Alone &a) {
             return false;
         }
         if (a.ready >= end) {
-            if (!reads_only || a.seen >= end || a.change < end)
+            if (!reads_only || a.seen >= end)
                 return false;
             read_hint_ = std::min(a.open || a.opened < end ? a.ready : a.opened + rcd_, a.change);
             return true;

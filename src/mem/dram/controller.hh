@@ -4,7 +4,8 @@
 // 128 bits. Units: ticks.
 //
 // The controller runs behind the event queue where this has no effect: it wakes one DRAM clock before the earliest
-// moment at which a read can be complete, and then decides all commands up to now. Results do not depend on it.
+// moment at which a read can be complete, and then decides the commands up to now, as far as reads depend on them.
+// Results do not depend on when it wakes.
 #pragma once
 
 #include <string>

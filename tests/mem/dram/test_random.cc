@@ -146,6 +146,14 @@ Outcome simulate(const DramParams &p, std::uint64_t seed, bool eager) {
     return {trace.commands, s, traffic.completed};
 }
 
+/// Of a counter with one value, or of one by reason.
+template <class T> void expect_same(unsigned part, const char *name, const T &a, const T &b) {
+    EXPECT_EQ(a, b) << name << " of part " << part;
+}
+template <class N, class T> void expect_same(unsigned part, const char *name, const N &, const T &a, const T &b) {
+    EXPECT_EQ(a, b) << name << " of part " << part;
+}
+
 TEST(DramRandom, EveryCommandKeepsEveryRule) {
     Rng rng(7);
     for (unsigned i = 0; i < 120; ++i) {
@@ -238,6 +246,36 @@ TEST(DramRandom, WakingAtEveryCommandChangesNothing) {
             const std::size_t n = std::min(commands.size(), other.size());
             commands.resize(n), other.resize(n);
             EXPECT_EQ(commands, other) << "machine " << i;
+        }
+    }
+}
+
+TEST(DramRandom, WhatAChannelLeavesForLaterComesToTheSame) {
+    Rng rng(12);
+    for (unsigned i = 0; i < 60; ++i) {
+        DramParams p = random_controller(rng);
+        p.page_policy = static_cast<PagePolicy>(i % 4);
+        Traced whole(p), lagging(p);
+        const Cycle think = 1 + static_cast<Cycle>(rng.below(60));
+        Cycle now = 0;
+        for (unsigned n = 0; n < 600; ++n) {
+            now += 1 + static_cast<Cycle>(rng.below(static_cast<std::uint64_t>(think)));
+            whole.run(now), lagging.run_reads(now);
+            ASSERT_EQ(whole.next_read(), lagging.next_read()) << "part " << i << ", clock " << now;
+            const bool write = rng.below(8) == 0;
+            if (write ? whole.writes() == p.write_entries : whole.reads() == p.read_entries)
+                continue;
+            const Wanted w{static_cast<unsigned>(rng.below(p.ranks)), static_cast<unsigned>(rng.below(p.banks)),
+                           static_cast<unsigned>(rng.below(3)), write, now + 5};
+            add(whole, w, n), add(lagging, w, n);
+        }
+        whole.run(now + 10'000), lagging.run(now + 10'000);
+        const ChannelStats a = whole.stats(), b = lagging.stats();
+        ChannelStats::visit([i](const char *name, const auto &...of) { expect_same(i, name, of...); }, a, b);
+        ASSERT_EQ(whole.trace.commands.size(), lagging.trace.commands.size());
+        for (std::size_t c = 0; c < whole.trace.commands.size(); ++c) {
+            EXPECT_EQ(whole.trace.commands[c].cycle, lagging.trace.commands[c].cycle);
+            EXPECT_EQ(whole.trace.commands[c].kind, lagging.trace.commands[c].kind);
         }
     }
 }
