@@ -283,8 +283,8 @@ inline void Channel::pass(Cycle to, const Nearest &n) {
     clock_ = to;
 }
 
-/// Whether a read is alone within the scheduler's sight, and no other row in its way: what happens to it until its burst then
-/// follows at once, unless something else comes in between.
+/// Whether a read is alone within the scheduler's sight, and no other row in its way: what happens to it until its
+/// burst then follows at once, unless something else comes in between.
 [[gnu::always_inline]] inline bool Channel::find_alone(Alone &a) const {
     if (queued_[1] != 0 || queued_[0] > 1 || waiting_.head != kNone)
         return false;
@@ -353,7 +353,7 @@ inline void Channel::open_for(const Alone &a) {
     pass(a.change, column_reason(b, a.ready));
 }
 
-/// Serves reads that are alone, up to `end`. True: there is nothing more to decide before `end` that could matter to a read.
+/// Serves reads that are alone, up to `end`. True: nothing more before `end` could matter to a read.
 [[gnu::always_inline]] inline bool Channel::serve_alone(Cycle end, bool reads_only) {
     Alone a;
     while (find_alone(a)) {

@@ -276,8 +276,8 @@ class Channel {
     void *done_owner_ = nullptr;
     TraceFn trace_ = nullptr;
     void *trace_owner_ = nullptr;
-    /// What it has counted, but `clocks`, which is clock_. The queues' sums have each request's clocks once it has gone; of one
-    /// that is held, they lack clock_ alone.
+    /// What it has counted, but `clocks`, which is clock_. The queues' sums have each request's clocks once it has gone;
+    /// of one that is held, they lack clock_ alone.
     ChannelStats stats_;
 };
 
