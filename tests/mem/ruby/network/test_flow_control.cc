@@ -436,6 +436,26 @@ TEST(Reports, NameEveryHeldMessageAndWhatItWaitsFor) {
     EXPECT_EQ(b.net->held(), 0u);
 }
 
+TEST(Reports, NameAPacketThatWaitsAloneForALink) {
+    auto p = machine(2, line_of_routers(2));
+    p.links[0].clock_hz = 10'000'000;
+    Bench b(p);
+    for (unsigned i = 0; i < 2; ++i)
+        b.send(0, {1}, 2, true, 0);
+    b.queue.run(ns(100));
+    EXPECT_EQ(b.net->held(), 2u);
+    const auto lines = b.net->stuck_report(ns(100));
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                            [](const std::string &l) {
+                                return l.find("router 0, waits for the link to 1, channel response: its turn") !=
+                                       std::string::npos;
+                            }),
+              1);
+    EXPECT_EQ(b.run().size(), 2u);
+    EXPECT_EQ(b.net->held(), 0u);
+}
+
 TEST(Reports, LatencyAfterAResetCountsFromTheReset) {
     Bench b(machine(2, line_of_routers(2)));
     b.send(0, {1}, 0, false, 0);
