@@ -47,6 +47,7 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link->crossbar = common_.latency;
         link->flight = params.latency_fs;
         link->credit_flight = params.credit_latency_fs < 0 ? params.latency_fs : params.credit_latency_fs;
+        link->unordered = link->credit_flight < link->crossbar;
         out[d.from].push_back(link.get());
         in[d.to].push_back(link.get());
         links_.push_back(std::move(link));
@@ -64,10 +65,6 @@ void HyperTransport::build_links(const NetworkParams &p) {
         link.free_commands.init(p.free_commands * params.credit_sets);
         link.free_data.init(p.free_data * params.credit_sets);
         link.channel.resize(common_.channels);
-        unsigned commands = p.free_commands;
-        for (const auto &c : p.channels)
-            commands += c.commands;
-        link.returning.init(commands * params.credit_sets);
         for (unsigned c = 0; c < common_.channels; ++c) {
             Link::Channel &channel = link.channel[c];
             channel.number = c;

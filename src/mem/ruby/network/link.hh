@@ -159,70 +159,59 @@ struct Link {
 
     /// The buffers of a packet behind the link that are free again, on their way to the sender, in the order of the ticks from
     /// which they may be used.
-    class Returning {
+    struct Return {
+        Tick tick;         ///< from which they may be used
+        std::uintptr_t of; ///< the channel, plus one if a data buffer is free, too
+    };
+    class Returning : public TickStretch<Return> {
+        static constexpr std::uintptr_t kData = 1;
+
       public:
-        struct Return {
-            Tick usable = kNever;
-            std::uintptr_t of = 0; ///< the channel, plus one if a data buffer is free, too
-        };
-        /// With room for the buffers of all channels, n.
-        void init(unsigned n) {
-            ring_ = std::make_unique<Return[]>(n + 1);
-            first_ = end_ = ring_.get();
-            limit_ = end_ + n + 1;
-        }
-        /// kNever: there is none.
-        Tick next() const { return first_->usable; }
-        /// Takes out those that may be used from this tick on, or before, and calls f(channel, with data, tick) for each; there is one.
+        /// Takes out those that may be used from this tick on, or before, and calls f(channel, whether with data, tick)
+        /// for each; there is one.
         template <class F> [[gnu::always_inline]] void take_until(Tick usable, F &&f) {
-            const Return *i = first_;
-            Tick t = i->usable;
+            Return *i = first_;
+            Tick t = i->tick;
             do {
                 const std::uintptr_t of = i->of;
-                f(*reinterpret_cast<Channel *>(of & ~std::uintptr_t{1}), (of & 1) != 0, t);
-                i = next_in_ring<const Return>(i, ring_.get(), limit_);
-                t = i->usable;
+                f(*reinterpret_cast<Channel *>(of & ~kData), of & kData, t);
+                t = (++i)->tick;
             } while (t <= usable);
             first_ = i;
         }
-        [[gnu::always_inline]] void push(Tick usable, Channel &channel, bool data) {
-            const Return r{usable, reinterpret_cast<std::uintptr_t>(&channel) | std::uintptr_t{data}};
-            if (__builtin_expect(usable < last_, 0)) {
-                push_between(r);
-                return;
-            }
+        /// False: another one may be used later, or there is no room, and nothing is done.
+        [[gnu::always_inline]] bool push(Tick usable, Channel &channel, bool data) {
+            if (__builtin_expect(usable < last_ || full(), 0))
+                return false;
             last_ = usable;
-            *end_ = r;
-            end_ = next_in_ring(end_, ring_.get(), limit_);
-            end_->usable = kNever;
+            *append() = {usable, tagged(channel, data)};
+            return true;
+        }
+        void push_between(Tick usable, Channel &channel, bool data) {
+            last_ = std::max(last_, usable);
+            if (full())
+                make_room();
+            *place(usable) = {usable, tagged(channel, data)};
         }
 
       private:
-        [[gnu::noinline]] void push_between(const Return &r) {
-            const auto before = [this](Return *at) { return (at == ring_.get() ? limit_ : at) - 1; };
-            Return *at = end_;
-            for (; at != first_ && before(at)->usable > r.usable; at = before(at))
-                *at = *before(at);
-            *at = r;
-            end_ = next_in_ring(end_, ring_.get(), limit_);
-            end_->usable = kNever;
+        static std::uintptr_t tagged(Channel &channel, bool data) {
+            static_assert(kData == 1);
+            return reinterpret_cast<std::uintptr_t>(&channel) | std::uintptr_t{data};
         }
 
-        const Return *first_ = nullptr;
-        Return *end_ = nullptr, *limit_ = nullptr;
         Tick last_ = 0; ///< the latest tick so far
-        std::unique_ptr<Return[]> ring_;
     };
 
     /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
     [[gnu::always_inline]] void take_back(Tick usable) {
-        if (returning.next() > usable)
+        if (returning.front_tick() > usable)
             return;
-        if (__builtin_expect(credit_flight < crossbar, 0)) {
+        if (__builtin_expect(unordered, 0)) {
             take_back_in_order(usable);
             return;
         }
-        returning.take_until(usable, [this](Channel &c, bool data, Tick from) {
+        returning.take_until(usable, [this](Channel &c, std::uintptr_t data, Tick from) {
             c.commands.giver(free_commands).give(from);
             if (data)
                 c.data.giver(free_data).give(from);
@@ -230,7 +219,7 @@ struct Link {
     }
     /// Where what comes back later may be usable before.
     [[gnu::noinline]] void take_back_in_order(Tick usable) {
-        returning.take_until(usable, [this](Channel &c, bool data, Tick from) {
+        returning.take_until(usable, [this](Channel &c, std::uintptr_t data, Tick from) {
             c.commands.giver(free_commands).give_in_order(from);
             if (data)
                 c.data.giver(free_data).give_in_order(from);
@@ -265,10 +254,20 @@ struct Link {
     Tick crossbar = 0;                          ///< of the near router
     Tick flight = 0;
     Tick credit_flight = 0;
+    bool unordered = false; ///< credit_flight < crossbar: what comes back later may be usable before
 
     Tick free_at = 0;          ///< next grant
     Tick wake_at = kNever;     ///< when to look at the waiting packets again
-    std::uint32_t waiting = 0; ///< channels with a packet
+    std::uint32_t waiting = 0; ///< channels with a packet in a queue, by bit; or kSole
+    /// Instead of a channel: one packet waits for the wire alone, which is in no queue. Most that wait do so.
+    static constexpr std::uint32_t kSole = std::uint32_t{1} << 31;
+    struct Sole {
+        Message *message = nullptr;
+        Channel *channel = nullptr;
+        unsigned input = 0;
+    };
+    Sole sole;
+    unsigned blocked = 0; ///< channels with packets that wait for a buffer: blocked_since is not kNever
     unsigned next_channel = 0;
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A chip's crossbar at work.
-#include "mem/ruby/network/router.hh"
+#include "mem/ruby/network/router_input.hh"
 
 #include <algorithm>
 
@@ -34,58 +34,29 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     stats.resize(common.channels);
 }
 
-/// The parts of a message to several controllers of this chip enter the crossbar's ports without the router's waking.
-bool Router::split_to_locals(Message *m, Tick ready) {
-    NetDest rest = m->destination();
-    if (rest.isEmpty() || !local_.isSuperset(rest))
-        return false;
-    count_entry(*m);
-    while (true) {
-        const NodeIndex node = rest.first_index();
-        rest.remove_index(node);
-        Message *part = rest.isEmpty() ? m : message_pool().clone(m);
-        part->destination().clear();
-        part->destination().add_index(node);
-        part->to = node;
-        part->entered = true;
-        ingress.same_chip[node]->enter_crossing(part, ready);
-        if (rest.isEmpty())
-            return true;
-    }
-}
-
-/// Counts a message that enters here.
-inline void Router::count_entry(const Message &m) {
-    const unsigned channel = common_.channel_of_vnet[m.vnet];
-    if (__builtin_expect(channel == kMaxChannels, 0))
-        no_channel(m);
-    ++stats[channel].sent;
-}
-
 [[gnu::always_inline]] inline bool Router::can_send(const Message &m, Link &link, const Link::Channel &channel,
                                                     Tick now) const {
-    if (channel.waiting != 0 || link.free_at > now)
+    if (channel.waiting != 0)
         return false;
     link.take_back(now + common_.latency); // a credit may come back while the packet crosses
     return link.has_credit(channel, m.carries_data);
 }
 
-/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that. others: the other channels, by bit.
-[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, Link::Channel &channel, Tick now,
-                                                std::uint32_t others) {
+/// Puts m on the link: it crosses the crossbar from now on, and is on the wire after that.
+[[gnu::always_inline]] inline void Router::send(Message *m, Link &link, Link::Channel &channel, Tick now) {
     const bool data = m->carries_data;
+    const Tick waited = now - m->stamp, crossbar = link.crossbar, on_link = channel.on_link[data];
     channel.commands.take(link.free_commands);
     if (data)
         channel.data.take(link.free_data);
     link.free_at = now + channel.serialization[data];
-    if (__builtin_expect(link.waiting & others, 0))
+    if (__builtin_expect(link.blocked, 0))
         link.interrupt_stalls(now, link.free_at);
     link.next_channel = channel.next;
 
-    const Tick waited = now - m->stamp, on_link = channel.on_link[data];
-    const Tick arrive = now + common_.latency + on_link;
+    const Tick arrive = now + crossbar + on_link;
     m->path.in[static_cast<unsigned>(Segment::queue)] += waited;
-    m->path.in[static_cast<unsigned>(Segment::crossbar)] += common_.latency;
+    m->path.in[static_cast<unsigned>(Segment::crossbar)] += crossbar;
     m->path.in[static_cast<unsigned>(Segment::link)] += on_link;
     m->stamp = arrive;
     ++m->hops;
@@ -117,7 +88,7 @@ inline void Router::count_entry(const Message &m) {
 /// one of the router with the lower number.
 [[gnu::noinline]] bool Router::sent_before(const Message &a, const Message &b) const {
     const auto sent = [this](const Message &m) {
-        const Link &l = *in_[m.entry - 1];
+        const Link &l = *in_[m.entry];
         return std::pair(-l.way(l.channel[common_.channel_of_vnet[m.vnet]], m.carries_data), l.from->number_);
     };
     return sent(a) < sent(b);
@@ -135,111 +106,28 @@ inline void Router::count_entry(const Message &m) {
             m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
         return;
     }
-    arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
+    const auto *const place = arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
     if (__builtin_expect(m->to == kMaxNodes, 0)) {
         // The link has counted the latency of one of them.
         stats[link.of_vnet[m->vnet]->number].latency += (m->destination().count() - 1) * took;
-        prompt_ = std::max(prompt_, at);
-        expect(at);
-    } else {
-        expect(at + slack_);
+        ingress.prompt = std::max(ingress.prompt, at);
+        ingress.wake(at);
+    } else if (arrivals_.is_first(place)) { // else it wakes in time for what is before
+        ingress.wake(at + slack_);
     }
-}
-
-[[gnu::always_inline]] inline void Router::free_input(const Message &m, unsigned input, Tick at) {
-    if (input == 0) {
-        network_.free_source(m.source, m.vnet);
-        return;
-    }
-    Link &link = *in_[input - 1];
-    Link::Channel &channel = *link.of_vnet[m.vnet];
-    const Tick usable = at + link.credit_flight;
-    if (__builtin_expect(link.crosses, 0))
-        post_freed(link, channel, m.carries_data, usable);
-    else
-        link.from->freed_behind(link, channel, m.carries_data, usable);
-}
-
-/// To another queue.
-[[gnu::noinline]] void Router::post_freed(Link &link, const Link::Channel &channel, bool data, Tick usable) {
-    const auto open = [](const ProcessMessage &p) {
-        auto &l = *static_cast<Link *>(p.to);
-        l.from->freed_behind(l, l.channel[p.number[0]], p.number[1] != 0, static_cast<Tick>(p.number[2]));
-    };
-    queue().post(
-        link.from->queue(),
-        {open, usable - common_.latency, &link, nullptr, {channel.number, data, static_cast<std::uint64_t>(usable)}});
-}
-
-/// A packet has left its buffers behind the link.
-[[gnu::always_inline]] inline void Router::freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable) {
-    link.returning.push(usable, channel, data);
-    if (link.waiting)
-        credit_returned(link, usable);
-}
-
-/// A part of a packet goes from its input buffer at tick `at`.
-[[gnu::always_inline]] inline void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
-    if (__builtin_expect(slot, 0))
-        part_of_several_left(m, input, slot, at);
-    else
-        free_input(m, input, at);
-}
-
-[[gnu::noinline]] void Router::part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
-    Slot &s = slots_[slot];
-    s.release = std::max(s.release, at);
-    if (--s.parts)
-        return;
-    at = s.release;
-    free_slots_.push_back(slot);
-    free_input(m, input, at);
-}
-
-/// Hands m to a controller of this chip; returns the tick at which it leaves the input.
-[[gnu::always_inline]] inline Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
-    MessageBuffer *buffer = network_.from_network(node, m->vnet);
-    if (__builtin_expect(!buffer, 0))
-        network_.no_destination(*m, node);
-    CrossbarPort &port = ports_[way_[node].port];
-    const unsigned channel = common_.channel_of_vnet[m->vnet];
-    const bool data = m->carries_data;
-    const Tick start = std::max(now, port.free_at);
-    port.free_at = start + port.occupancy(*m);
-    Tick arrival = start + common_.latency;
-    const Tick since = m->stamp;
-    m->account(Segment::queue, start);
-    m->account(Segment::crossbar, arrival);
-    if (__builtin_expect(network_.jitter_.on(), 0)) {
-        arrival = network_.jitter_.delay(*m, node, now, arrival);
-        m->account(Segment::queue, arrival);
-    }
-    if (__builtin_expect(network_.trace != nullptr, 0)) {
-        arrival += network_.trace->delivered(*m, node, arrival);
-        m->account(Segment::queue, arrival);
-    }
-    ++port.counts[channel].messages[data];
-    port.counts[channel].wait += start - now;
-    ChannelStats &s = stats[channel];
-    ++s.delivered_by_hops[m->hops < kHopBins ? m->hops : kHopBins - 1];
-    s.latency += arrival - since;
-    if (expected)
-        buffer->deliver_expected(m, arrival);
-    else
-        buffer->deliver(m, arrival);
-    return start;
 }
 
 [[gnu::always_inline]] inline Tick Router::decide_all(Tick now) {
     while (decide(now))
         ;
-    service_ = next_service();
     return deadline();
 }
 
 Rounds::Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers)
-    : Component(queue, "routers", [](Component &c, Tick now) { static_cast<Rounds &>(c).wake(now); }),
-      routers_(routers) {}
+    : Component(queue, "routers", [](Component &c, Tick now) { static_cast<Rounds &>(c).wake(now); }) {
+    for (std::size_t i = 0; i < routers.size(); ++i)
+        routers_[i] = routers[i].get();
+}
 
 void Rounds::wake(Tick now) {
     Tick next = kNever;
@@ -256,41 +144,55 @@ void Rounds::wake(Tick now) {
 void Router::catch_up() {
     while (pending() != kNever && queue().passed(*this, pending()))
         decide(pending());
-    service_ = next_service();
 }
 
-/// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick.
+/// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick. All
+/// that goes over a link is sent in one place, so that the path is inlined once.
 [[gnu::always_inline]] inline bool Router::decide(Tick until) {
     const Tick arrival = arrivals_.front_tick(), entry = ingress.queue.front_tick();
     const Tick now = std::min(arrival, entry);
+    Grant g;
     if (service_ <= now) {
         if (service_ > until || service_ == kNever)
             return false;
-        serve_due(service_);
-        return true;
+        if (!serve_due(g, service_))
+            return true;
+    } else {
+        if (now > until)
+            return false;
+        EntryQueue &from = arrival == now ? arrivals_ : ingress.queue;
+        Message *m = from.front().item;
+        from.pop();
+        if (!route(g, m, arrival == now ? m->entry : 0, now, until))
+            return true;
     }
-    if (now > until)
-        return false;
-    EntryQueue &from = arrival == now ? arrivals_ : ingress.queue;
-    Message *m = from.front().item;
-    from.pop();
-    route(m, arrival == now ? m->entry : 0, now);
+    carry_out(g);
     return true;
 }
 
-void Router::serve_due(Tick now) {
-    Tick next = kNever;
-    for (std::uint32_t w = waiting_; w; w &= w - 1) {
-        Link &link = *out_[static_cast<unsigned>(std::countr_zero(w))];
-        if (link.wake_at <= now) {
-            if (now < link.free_at) // granted to a packet that did not have to wait
-                link.wake_at = link.free_at;
-            else
-                serve(link, now);
+/// Chooses a packet for the first of the outputs that are due at tick `now`.
+[[gnu::always_inline]] inline bool Router::serve_due(Grant &g, Tick now) {
+    std::uint32_t w = waiting_;
+    Tick others = kNever;
+    Link *link = out_[static_cast<unsigned>(std::countr_zero(w))];
+    while (__builtin_expect((w &= w - 1) != 0, 0)) {
+        Link *const later = out_[static_cast<unsigned>(std::countr_zero(w))];
+        if (link->wake_at <= now) {
+            others = std::min(others, later->wake_at);
+        } else {
+            others = std::min(others, link->wake_at);
+            link = later;
         }
-        next = std::min(next, link.wake_at);
     }
-    service_ = next;
+    bool chosen = false;
+    if (link->wake_at <= now) {
+        if (now < link->free_at) // granted to a packet that did not have to wait
+            link->wake_at = link->free_at;
+        else
+            chosen = choose(g, *link, now);
+    }
+    service_ = std::min(others, link->wake_at);
+    return chosen;
 }
 
 inline Tick Router::next_service() const {
@@ -301,11 +203,11 @@ inline Tick Router::next_service() const {
 }
 
 /// Usually a message has one destination, behind a link.
-[[gnu::always_inline]] inline void Router::route(Message *m, unsigned input, Tick now) {
+[[gnu::always_inline]] inline bool Router::route(Grant &g, Message *m, unsigned input, Tick now, Tick until) {
     Link *const link = towards_[m->to];
     if (__builtin_expect(!link, 0)) {
         accept(m, input, now);
-        return;
+        return false;
     }
     Link::Channel *const channel = link->of_vnet[m->vnet];
     if (input == 0) {
@@ -313,134 +215,118 @@ inline Tick Router::next_service() const {
             no_channel(*m);
         ++channel->entered;
     }
-    if (can_send(*m, *link, *channel, now)) {
-        send(m, *link, *channel, now);
-        free_input(*m, input, now);
-    } else {
-        wait(m, *link, input, 0, now);
-    }
-}
-
-/// A message to a controller of this chip, or to several.
-void Router::accept(Message *m, unsigned input, Tick now) {
-    const NodeIndex node = m->to;
-    if (__builtin_expect(node == kMaxNodes, 0)) {
-        multicast(m, input, now);
-        return;
-    }
-    if (input == 0)
-        count_entry(*m);
-    if (__builtin_expect(node >= way_.size(), 0))
-        network_.no_destination(*m, node);
-    ports_[way_[node].port].grant(now);
-    part_left(*m, input, 0, deliver(m, node, now));
-}
-
-void Router::multicast(Message *m, unsigned input, Tick now) {
-    if (m->dest_offset == 0 || m->destination().isEmpty())
-        network_.bad_message(*m, "has no destination");
-    NetDest rest = m->destination();
-    if (input == 0)
-        count_entry(*m);
-    // The input buffer is free when the last part has left; this function holds it until all have been seen.
-    const bool shared = input != 0 || network_.has_bounded_sources();
-    const std::uint32_t slot = shared ? new_slot() : 0;
-    const auto next_part = [&] { // after it has been taken out of the rest
-        if (slot)
-            ++slots_[slot].parts;
-        return rest.isEmpty() ? m : message_pool().clone(m);
-    };
-    for (Link *link : out_) {
-        if (rest.intersectionIsEmpty(link->reach))
-            continue;
-        const NetDest part = rest.AND(link->reach);
-        rest.removeNetDest(part);
-        Message *p = next_part();
-        p->destination() = part;
-        p->note_destination();
-        if (forward(p, *link, input, slot, now) && slot)
-            part_left(*p, input, slot, now);
-    }
-    rest.AND(local_).for_each([&](NodeIndex node) {
-        rest.remove_index(node);
-        Message *p = next_part();
-        p->destination().clear();
-        p->destination().add_index(node);
-        p->to = node;
-        if (input == 0 && ingress.direct) { // in its place among those that enter at this tick
-            p->entered = true;
-            ingress.same_chip[node]->enter_crossing(p, now);
-            return;
+    Tick grant = now;
+    if (link->free_at > now) {
+        // Where nothing else is decided until the link is free, the packet need not be queued.
+        if (link->waiting != 0 || !is_next(link->free_at, until)) {
+            wait_for_link(m, *link, *channel, input);
+            return false;
         }
-        if (input == 0)
-            ports_[way_[node].port].grant(now);
-        else
-            grant_earlier(ports_[way_[node].port], *p, now);
-        const Tick left = deliver(p, node, now);
-        if (slot)
-            part_left(*p, input, slot, left);
-    });
-    if (!rest.isEmpty())
-        network_.no_destination(*m, rest.first_index());
-    if (slot)
-        part_left(*m, input, slot, now);
-}
-
-/// Hands on a message that has waited for a port, and that the port does not count: one of this chip's controllers, or one
-/// from a link.
-void Router::grant_counted(Message *m, Tick entry) {
-    const NodeIndex node = m->to;
-    if (m->hops == 0) {
-        if (!m->entered)
-            count_entry(*m);
-        deliver(m, node, entry, true);
-    } else {
-        const unsigned input = m->entry;
-        free_input(*m, input, deliver(m, node, entry, true));
+        grant = link->free_at;
     }
-}
-
-/// A message from a link is granted a port towards a controller at tick `at`.
-void Router::left_input(const Message &m, Tick at) { free_input(m, m.entry, at); }
-
-/// Hands on what is before m at a port: m comes from a link at tick `at`.
-void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
-    port.grant(at);
-    while (port.waiting.front_tick() == at && port.waiting.front().item->hops != 0 &&
-           sent_before(*port.waiting.front().item, m))
-        port.grant_next();
+    if (!can_send(*m, *link, *channel, grant)) {
+        wait(m, *link, *channel, input, 0, now);
+        return false;
+    }
+    if (grant != now)
+        channel->next_input = (input + 1) & 31;
+    g = {m, link, channel, input, 0, grant};
+    return true;
 }
 
 /// Sends m over the link if that is possible now (true), or queues it there.
 bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
     Link::Channel &channel = *link.of_vnet[m->vnet];
-    if (can_send(*m, link, channel, now)) {
+    if (link.free_at <= now && can_send(*m, link, channel, now)) {
         send(m, link, channel, now);
         return true;
     }
-    wait(m, link, input, slot, now);
+    wait(m, link, channel, input, slot, now);
     return false;
 }
 
-/// Queues m at the link, which cannot take it now.
-void Router::wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now) {
-    Link::Channel &channel = *link.of_vnet[m->vnet];
+/// Puts m into its queue at the link.
+[[gnu::always_inline]] inline void Router::queue_up(Message *m, Link &link, Link::Channel &channel, unsigned input,
+                                                    std::uint32_t slot) {
+    if (link.waiting == Link::kSole)
+        queue_up_sole(link);
     channel.queue[input].push({m, slot});
     channel.waiting |= 1u << input;
     link.waiting |= 1u << channel.number;
     waiting_ |= 1u << link.index;
-    if (now < link.free_at)
-        link.wake_at = link.free_at;
-    else
-        serve(link, now);
-    if (link.wake_at < service_)
-        service_ = link.wake_at;
 }
 
-/// Grants the link to one of its waiting packets if possible, and sets when to look again. Channels take
-/// turns, and within a channel the input ports; a channel without credit is passed over.
-void Router::serve(Link &link, Tick now) {
+/// The packet that has waited alone goes into its queue.
+[[gnu::noinline]] void Router::queue_up_sole(Link &link) {
+    link.waiting = 0;
+    queue_up(link.sole.message, link, *link.sole.channel, link.sole.input, 0);
+}
+
+/// m waits for the link while that is busy.
+[[gnu::always_inline]] inline void Router::wait_for_link(Message *m, Link &link, Link::Channel &channel,
+                                                         unsigned input) {
+    if (link.waiting == 0) {
+        link.sole = {m, &channel, input};
+        link.waiting = Link::kSole;
+        link.wake_at = link.free_at;
+        waiting_ |= 1u << link.index;
+        service_ = std::min(service_, link.free_at);
+    } else {
+        queue_up(m, link, channel, input, 0);
+        wake_when_free(link);
+    }
+}
+
+/// Looks at the packets that wait for a link when its wire is free, and not before.
+[[gnu::always_inline]] inline void Router::wake_when_free(Link &link) {
+    const Tick before = std::exchange(link.wake_at, link.free_at);
+    if (__builtin_expect(before < link.free_at, 0))
+        service_ = next_service(); // of which that may have been the earliest
+    else
+        service_ = std::min(service_, link.free_at);
+}
+
+/// Queues m at the link, which cannot take it now.
+[[gnu::noinline]] void Router::wait(Message *m, Link &link, Link::Channel &channel, unsigned input, std::uint32_t slot,
+                                    Tick now) {
+    queue_up(m, link, channel, input, slot);
+    if (now < link.free_at) {
+        wake_when_free(link);
+    } else {
+        serve(link, now);
+        service_ = next_service(); // it may be later now
+    }
+}
+
+/// Grants the link to one of its waiting packets if possible, and sets when to look again.
+[[gnu::noinline]] void Router::serve(Link &link, Tick now) {
+    if (Grant g; choose(g, link, now))
+        carry_out(g);
+}
+
+/// Chooses the packet that waits for a link alone, if there is credit.
+[[gnu::always_inline]] inline bool Router::choose_sole(Grant &g, Link &link, Tick now) {
+    Message *const m = link.sole.message;
+    Link::Channel &channel = *link.sole.channel;
+    if (__builtin_expect(!link.has_credit(channel, m->carries_data), 0))
+        return false;
+    link.waiting = 0;
+    waiting_ &= ~(1u << link.index);
+    channel.next_input = (link.sole.input + 1) & 31;
+    link.wake_at = kNever;
+    g = {m, &link, &channel, link.sole.input, 0, now};
+    return true;
+}
+
+/// Chooses one of the packets that wait for a link, and sets when to look again. Channels take turns, and within a
+/// channel the input ports; a channel without credit is passed over.
+[[gnu::always_inline]] inline bool Router::choose(Grant &g, Link &link, Tick now) {
     link.take_back(now + common_.latency);
+    if (link.waiting == Link::kSole) {
+        if (choose_sole(g, link, now))
+            return true;
+        queue_up_sole(link);
+    }
     unsigned c = link.next_channel;
     for (std::uint32_t channels = link.waiting; channels; channels &= ~(1u << c)) {
         c = next_in_turn(channels, c);
@@ -450,7 +336,8 @@ void Router::serve(Link &link, Tick now) {
             input = next_in_turn(inputs, input);
             Fifo<Waiting> &queue = channel.queue[input];
             const Waiting head = queue.front();
-            if (!link.has_credit(channel, head.message->carries_data))
+            const bool data = head.message->carries_data;
+            if (!link.has_credit(channel, data))
                 continue;
             queue.pop();
             if (queue.empty())
@@ -462,20 +349,28 @@ void Router::serve(Link &link, Tick now) {
             channel.next_input = (input + 1) & 31;
             if (channel.blocked_since != kNever) {
                 // A credit may come back while the packet crosses.
-                const Tick possible = link.credit(channel, head.message->carries_data) - common_.latency;
+                const Tick possible = link.credit(channel, data) - common_.latency;
                 channel.credit_stall += std::max<Tick>(0, possible - channel.blocked_since);
                 channel.blocked_since = kNever;
+                --link.blocked;
             }
-            send(head.message, link, channel, now, ~(1u << c));
-            part_left(*head.message, input, head.slot, now);
-            link.wake_at = link.waiting ? link.free_at : kNever;
-            return;
+            link.wake_at = link.waiting ? now + channel.serialization[data] : kNever;
+            g = {head.message, &link, &channel, input, head.slot, now};
+            return true;
         }
-        if (channel.blocked_since == kNever)
+        if (channel.blocked_since == kNever) {
             channel.blocked_since = now;
+            ++link.blocked;
+        }
     }
-    const Tick credit = link.returning.next();
+    const Tick credit = link.returning.front_tick();
     link.wake_at = credit == kNever ? kNever : credit - common_.latency;
+    return false;
+}
+
+[[gnu::always_inline]] inline void Router::carry_out(const Grant &g) {
+    send(g.message, *g.link, *g.channel, g.at);
+    part_left(*g.message, g.input, g.slot, g.at);
 }
 
 void Router::credit_returned(Link &link, Tick usable) {
@@ -483,7 +378,7 @@ void Router::credit_returned(Link &link, Tick usable) {
     if (t < link.wake_at) {
         link.wake_at = t;
         service_ = std::min(service_, t);
-        expect(t + slack_);
+        ingress.wake(t + slack_);
     }
 }
 

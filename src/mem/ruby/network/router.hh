@@ -37,7 +37,7 @@ class Rounds final : public Component {
 
   private:
     void wake(Tick now);
-    const std::vector<std::unique_ptr<Router>> &routers_;
+    std::array<Router *, kMost> routers_{}; ///< by number
 };
 
 /// What every router of a network shares.
@@ -80,7 +80,7 @@ class Router final : public Component {
     // ---- building, in this order
     void add_port(const std::string &name);
     void set_outputs(std::vector<Link *> links) { out_ = std::move(links); }
-    void set_inputs(std::vector<Link *> links) { in_ = std::move(links); }
+    void set_inputs(std::vector<Link *> links);
     /// A controller of this chip.
     void add_local(NodeIndex node, unsigned port);
     /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
@@ -124,22 +124,35 @@ class Router final : public Component {
         Tick release = 0; ///< latest departure of the parts gone so far
     };
 
+    /// What is sent next over a link.
+    struct Grant {
+        Message *message;
+        Link *link;
+        Link::Channel *channel;
+        unsigned input;
+        std::uint32_t slot;
+        Tick at;
+    };
+
     Tick pending() const { return std::min(std::min(arrivals_.front_tick(), ingress.queue.front_tick()), service_); }
     bool decide(Tick until);
-    void serve_due(Tick now);
+    bool serve_due(Grant &g, Tick now);
     Tick next_service() const;
     /// When to wake again.
     Tick deadline() const {
         const Tick next = pending();
-        return next == kNever || std::max(ingress.prompt, prompt_) >= next ? next : next + slack_;
+        return next == kNever || ingress.prompt >= next ? next : next + slack_;
     }
-    /// Something is to be decided: wake at t or earlier.
-    void expect(Tick t) {
-        *ingress.active |= ingress.bit;
-        ingress.router->schedule_no_later_than(t);
+    bool route(Grant &g, Message *m, unsigned input, Tick now, Tick until);
+    /// Whether what happens at t is the next decision, and is to be made now.
+    bool is_next(Tick t, Tick until) const {
+        return t <= until && t <= arrivals_.front_tick() && t <= ingress.queue.front_tick() && t < service_;
     }
-    void route(Message *m, unsigned input, Tick now);
-    void wait(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
+    void queue_up(Message *m, Link &link, Link::Channel &channel, unsigned input, std::uint32_t slot);
+    void queue_up_sole(Link &link);
+    void wait_for_link(Message *m, Link &link, Link::Channel &channel, unsigned input);
+    void wake_when_free(Link &link);
+    void wait(Message *m, Link &link, Link::Channel &channel, unsigned input, std::uint32_t slot, Tick now);
     void accept(Message *m, unsigned input, Tick now);
     void multicast(Message *m, unsigned input, Tick now);
     void grant_counted(Message *m, Tick entry);
@@ -149,35 +162,40 @@ class Router final : public Component {
     void count_entry(const Message &m);
     bool can_send(const Message &m, Link &link, const Link::Channel &channel, Tick now) const;
     bool forward(Message *m, Link &link, unsigned input, std::uint32_t slot, Tick now);
-    void send(Message *m, Link &link, Link::Channel &channel, Tick now, std::uint32_t others = ~0u);
+    void send(Message *m, Link &link, Link::Channel &channel, Tick now);
     void send_observed(Message *m, Link &link, Tick now, Tick arrive, Tick waited);
     void serve(Link &link, Tick now);
+    bool choose(Grant &g, Link &link, Tick now);
+    bool choose_sole(Grant &g, Link &link, Tick now);
+    void carry_out(const Grant &g);
     void part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void part_of_several_left(const Message &m, unsigned input, std::uint32_t slot, Tick at);
     void free_input(const Message &m, unsigned input, Tick at);
-    void post_freed(Link &link, const Link::Channel &channel, bool data, Tick usable);
+    void post_freed(Link &link, const Message &m, Tick at);
     void left_input(const Message &m, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at, Tick took);
-    void freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable);
+    static void freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable);
+    static void freed_before_another(Link &link, Link::Channel &channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
     std::uint32_t new_slot();
 
     Network &network_;
     RouterCommon &common_;
     unsigned number_;
-    /// Of what links bring. `entry` of the messages is the input: i for the link in_[i - 1]; 0 are this chip's controllers.
+    /// Of what links bring. `entry` of the messages is the input: i for the link in_[i]; 0 are this chip's controllers.
     EntryQueue arrivals_;
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
     Tick service_ = kNever;     ///< earliest `wake_at` of these
     Tick slack_ = 0;            ///< see set_slack()
-    Tick prompt_ = 0;      ///< until this tick a message for several destinations arrives, and no wake-up may be late
-    std::vector<Way> way_; ///< by controller
+    std::vector<Way> way_;      ///< by controller
     /// By controller, kMaxNodes: several: the link that leads to it; or, where no wake-up is needed for a message that a
     /// link brings, the controller of this chip; or neither.
     std::array<Link *, kMaxNodes + 1> towards_{};
     std::array<AbstractController *, kMaxNodes + 1> direct_{};
-    std::vector<Link *> out_, in_;
+    std::vector<Link *> out_;
+    std::vector<Link *> in_;      ///< by input port; null: this chip's controllers
+    std::vector<Link *> near_in_; ///< the same; null, too: a link from a router of another queue
     std::vector<CrossbarPort> ports_;
     NetDest local_; ///< this chip's controllers
     std::vector<Slot> slots_{1};

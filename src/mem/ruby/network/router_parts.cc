@@ -87,6 +87,13 @@ void Router::add_local(NodeIndex node, unsigned port) {
     local_.add_index(node);
 }
 
+void Router::set_inputs(std::vector<Link *> links) {
+    in_ = std::move(links);
+    in_.insert(in_.begin(), nullptr);
+    for (Link *link : in_)
+        near_in_.push_back(link && !link->crosses ? link : nullptr);
+}
+
 void Router::no_channel(const Message &m) const {
     network_.bad_message(m, "no channel is given for this virtual network");
 }
@@ -142,7 +149,7 @@ void Router::set_slack(Tick slack, Rounds *rounds) {
     ingress.bit = std::uint64_t{1} << (rounds ? number_ : 0);
     local_.for_each([this](NodeIndex node) { direct_[node] = slack_ ? ingress.same_chip[node] : nullptr; });
     if (const Tick next = deadline(); next != kNever)
-        expect(std::max(next, queue().now()));
+        ingress.wake(std::max(next, queue().now()));
 }
 
 std::uint32_t Router::new_slot() {
@@ -190,8 +197,7 @@ void Router::for_each_entering(const std::function<void(const HeldMessage &)> &f
 void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) {
     const std::string here = "router " + std::to_string(number_);
     const auto on_a_link = [&](Message *m, Tick arrival) {
-        f({m, arrival,
-           "on the link " + std::to_string(in_[m->entry - 1]->from->number_) + "->" + std::to_string(number_)});
+        f({m, arrival, "on the link " + std::to_string(in_[m->entry]->from->number_) + "->" + std::to_string(number_)});
     };
     for (unsigned i = 0; i < arrivals_.size(); ++i)
         on_a_link(arrivals_.at(i).item, arrivals_.at(i).tick);
@@ -201,21 +207,23 @@ void Router::for_each_inside(const std::function<void(const HeldMessage &)> &f) 
                 on_a_link(m, tick);
             else if (m->entered) // one copy of a message to several controllers
                 f({m, tick, "crossbar of " + here});
-    for (Link *link : out_)
-        for (unsigned c = 0; c < link->channel.size(); ++c) {
-            const Link::Channel &channel = link->channel[c];
+    for (Link *link : out_) {
+        const auto waits = [&](Message *m, const Link::Channel &channel, bool first) {
+            const char *why = !first                                        ? "behind an older packet"
+                              : channel.commands.none(link->free_commands)  ? "no command buffer"
+                              : !link->has_credit(channel, m->carries_data) ? "no data buffer"
+                                                                            : "its turn";
+            f({m, m->stamp,
+               here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +
+                   common_.channel_names[channel.number] + ": " + why});
+        };
+        if (link->waiting == Link::kSole)
+            waits(link->sole.message, *link->sole.channel, true);
+        for (const Link::Channel &channel : link->channel)
             for (const auto &queue : channel.queue)
-                for (unsigned i = 0; i < queue.size(); ++i) {
-                    Message *m = queue.at(i).message;
-                    const char *why = i > 0                                                 ? "behind an older packet"
-                                      : link->channel[c].commands.none(link->free_commands) ? "no command buffer"
-                                      : !link->has_credit(channel, m->carries_data)         ? "no data buffer"
-                                                                                            : "its turn";
-                    f({m, m->stamp,
-                       here + ", waits for the link to " + std::to_string(link->to->number_) + ", channel " +
-                           common_.channel_names[c] + ": " + why});
-                }
-        }
+                for (unsigned i = 0; i < queue.size(); ++i)
+                    waits(queue.at(i).message, channel, i == 0);
+    }
 }
 
 } // namespace moscope::ruby

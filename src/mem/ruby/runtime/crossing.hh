@@ -82,7 +82,7 @@ struct Crossing {
     /// `behind` says that they come later.
     template <class Behind> Tick enter_before(Message *m, Tick entry, Behind &&behind) {
         const Tick start = std::max(entry, free_at);
-        return waiting.insert_if(entry, m, behind) ? served(*m, start) : start + latency;
+        return waiting.is_last(waiting.insert_if(entry, m, behind)) ? served(*m, start) : start + latency;
     }
 
     /// The same for the first waiting message to this controller; kNever if there is none.

@@ -22,10 +22,18 @@ namespace moscope::ruby {
 void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
 
 [[gnu::noinline]] void Ingress::push_to_router(Message *m, Tick ready) {
+    if (__builtin_expect(!noted(*m) || queue.full(), 0))
+        return push_first_to_router(m, ready);
+    // It wakes in time for what is before.
+    if (queue.is_first(queue.insert(ready, m)))
+        wake(ready + slack);
+}
+
+/// The same for the first of its virtual network, or where there is no room for it. The hot path calls nothing.
+[[gnu::noinline]] void Ingress::push_first_to_router(Message *m, Tick ready) {
     note_routed(*m);
     queue.insert(ready, m);
-    *active |= bit;
-    router->schedule_no_later_than(ready + slack);
+    wake(ready + slack);
 }
 
 /// To several controllers, or, at a memory, to none.
@@ -35,8 +43,7 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
     note_routed(*m);
     queue.insert(ready, m);
     prompt = std::max(prompt, ready);
-    *active |= bit;
-    router->schedule_no_later_than(ready);
+    wake(ready);
 }
 
 void Crossing::grant_next() { grant_first(); }

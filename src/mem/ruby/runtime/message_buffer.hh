@@ -33,23 +33,33 @@ struct Ingress {
     /// With `direct`: takes a message for several of them, and for no others; false: it is for others too.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
     std::uint32_t entry = 0;
-    Tick slack = 0;  ///< the router may wake so much later than the tick at which a message for one destination enters
-    Tick prompt = 0; ///< until this tick it must wake in time, because a message for several destinations enters then
-    /// The network's: virtual networks, by bit, of which something has gone through a router, not directly.
-    std::uint32_t *routed = nullptr;
+    Tick slack = 0; ///< the router may wake so much later than the tick at which a message for one destination enters
+    /// Until this tick the router must wake in time, because a message for several destinations enters or arrives then.
+    Tick prompt = 0;
+    /// The network's: virtual networks, by bit, of which something has gone through a router, not directly. All, where
+    /// there is no need to know.
+    const std::uint32_t *routed = &kAllVnets;
+    static constexpr std::uint32_t kAllVnets = ~0u;
     /// Called before the first of a virtual network's, which bit `vnet` stands for: other chips with a queue of their own learn of it.
     void (*first_routed)(Ingress &, std::uint32_t vnet) = nullptr;
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
     void push_inline(Message *m, Tick ready); ///< for MessageBuffer::enqueue alone
+    /// Something is to be decided: the router wakes at t or earlier.
+    void wake(Tick t) {
+        *active |= bit;
+        router->schedule_no_later_than(t);
+    }
 
   private:
     void push_to_router(Message *m, Tick ready);
+    void push_first_to_router(Message *m, Tick ready);
     void push_to_several(Message *m, Tick ready);
+    bool noted(const Message &m) const { return (*routed >> (m.vnet & 31) & 1) != 0; }
     void note_routed(const Message &m) {
-        if (const std::uint32_t vnet = 1u << (m.vnet & 31); routed && !(*routed & vnet))
-            first_routed(*this, vnet);
+        if (!noted(m))
+            first_routed(*this, 1u << (m.vnet & 31));
     }
 };
 

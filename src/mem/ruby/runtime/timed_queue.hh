@@ -143,17 +143,16 @@ template <class T> class TimedQueue {
     unsigned head_ = 0, behind_ = 0, mask_ = 0, room_ = 0;
 };
 
-/// The same for messages in the order of the ticks at which they enter a router or a port. They lie in one stretch of memory,
-/// followed by an entry of kNever, so that front_tick() needs no test for an empty queue. What is taken out leaves room in
-/// front; where the stretch ends, the rest moves there.
-class EntryQueue {
-  public:
-    struct Entry {
-        Tick tick;
-        Message *item;
-    };
+/// Entries in the order of their ticks. They lie in one stretch of memory, followed by one of kNever, so that
+/// front_tick() needs no test for an empty queue. What is taken out leaves room in front; where the stretch ends, the
+/// rest moves there.
+template <class E> class TickStretch {
+    std::unique_ptr<E[]> room_;
 
-    EntryQueue() { use(std::make_unique_for_overwrite<Entry[]>(kRoom), kRoom); }
+  public:
+    using Entry = E;
+
+    TickStretch() { use(std::make_unique_for_overwrite<Entry[]>(kRoom), kRoom); }
 
     bool empty() const { return first_ == end_; }
     unsigned size() const { return static_cast<unsigned>(end_ - first_); }
@@ -162,52 +161,24 @@ class EntryQueue {
     Tick front_tick() const { return first_->tick; }
     const Entry &at(unsigned i) const { return first_[i]; }
     void pop() { ++first_; }
+    bool is_first(const Entry *e) const { return e == first_; }
+    bool is_last(const Entry *e) const { return e + 1 == end_; }
+    bool full() const { return end_ == limit_; }
 
-    void insert(Tick tick, Message *m) {
-        insert_if(tick, m, [](const Message *) { return false; });
-    }
-    /// The same, but before those of the same tick of which `behind` says that they come later. True: it is the last.
-    template <class Behind> [[gnu::always_inline]] bool insert_if(Tick tick, Message *m, Behind &&behind) {
-        if (__builtin_expect(end_ == limit_, 0))
-            make_room();
-        Entry *at = end_++;
-        end_->tick = kNever;
-        bool last = true;
-        for (; at != first_ && (at[-1].tick > tick || (at[-1].tick == tick && behind(at[-1].item))); --at) {
-            *at = at[-1];
-            last = false;
-        }
-        *at = {tick, m};
-        return last;
-    }
-    /// insert_if() where it is the last and there is room; false: nothing is done.
-    template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, Message *m, Behind &&behind) {
+  protected:
+    /// A place behind all entries; there is room.
+    Entry *append() {
         Entry *const at = end_;
-        if (__builtin_expect(at == limit_, 0) ||
-            (at != first_ && (at[-1].tick > tick || (at[-1].tick == tick && behind(at[-1].item)))))
-            return false;
-        *at = {tick, m};
         end_ = at + 1;
         at[1].tick = kNever;
-        return true;
+        return at;
     }
-    void remove_at(unsigned i) {
-        std::copy(first_ + i + 1, end_ + 1, first_ + i);
-        --end_;
-    }
-
-  private:
-    static constexpr std::size_t kRoom = 32;
-
-    void use(std::unique_ptr<Entry[]> room, std::size_t n) {
-        room_ = std::move(room);
-        first_ = room_.get();
-        limit_ = first_ + n - 1;
-        end_with(0);
-    }
-    void end_with(std::size_t n) {
-        end_ = first_ + n;
-        end_->tick = kNever;
+    /// A place before all entries of a later tick; there is room.
+    [[gnu::always_inline]] Entry *place(Tick tick) {
+        Entry *at = append();
+        for (; at != first_ && at[-1].tick > tick; --at)
+            *at = at[-1];
+        return at;
     }
     /// Moves all entries to the front of the stretch, or of one twice as long where they fill half of it.
     [[gnu::noinline]] void make_room() {
@@ -224,8 +195,74 @@ class EntryQueue {
         end_with(n);
     }
 
-    std::unique_ptr<Entry[]> room_;
-    Entry *first_, *end_, *limit_;
+    Entry *first_, *end_;
+
+  private:
+    static constexpr std::size_t kRoom = 32;
+
+    void use(std::unique_ptr<Entry[]> room, std::size_t n) {
+        room_ = std::move(room);
+        first_ = room_.get();
+        limit_ = first_ + n - 1;
+        end_with(0);
+    }
+    void end_with(std::size_t n) {
+        end_ = first_ + n;
+        end_->tick = kNever;
+    }
+
+    Entry *limit_;
+};
+
+struct MessageEntry {
+    Tick tick;
+    Message *item;
+};
+
+/// Messages in the order of the ticks at which they enter a router or a port.
+class EntryQueue : public TickStretch<MessageEntry> {
+  public:
+    /// Returns where it is, for is_first() and is_last().
+    const Entry *insert(Tick tick, Message *m) {
+        if (__builtin_expect(full(), 0))
+            make_room();
+        Entry *const at = place(tick);
+        *at = {tick, m};
+        return at;
+    }
+    /// The same, but before those of the same tick of which `behind` says that they come later.
+    template <class Behind> [[gnu::always_inline]] const Entry *insert_if(Tick tick, Message *m, Behind &&behind) {
+        if (__builtin_expect(full(), 0))
+            make_room();
+        Entry *at = place(tick);
+        if (__builtin_expect(at != first_ && at[-1].tick == tick, 0))
+            at = place_among_equals(at, behind);
+        *at = {tick, m};
+        return at;
+    }
+    /// insert_if() where it is the last and there is room; false: nothing is done.
+    template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, Message *m, Behind &&behind) {
+        Entry *const at = end_;
+        if (__builtin_expect(full(), 0) ||
+            (at != first_ && (at[-1].tick > tick || (at[-1].tick == tick && behind(at[-1].item)))))
+            return false;
+        *append() = {tick, m};
+        return true;
+    }
+    void remove_at(unsigned i) {
+        std::copy(first_ + i + 1, end_ + 1, first_ + i);
+        --end_;
+    }
+
+  private:
+    /// Moves what is before the gap at `at`, of the tick of its neighbour, behind it, as far as `behind` says so.
+    /// Returns the gap.
+    template <class Behind> [[gnu::noinline]] Entry *place_among_equals(Entry *at, Behind behind) {
+        const Tick tick = at[-1].tick;
+        for (; at != first_ && at[-1].tick == tick && behind(at[-1].item); --at)
+            *at = at[-1];
+        return at;
+    }
 };
 
 } // namespace moscope::ruby
