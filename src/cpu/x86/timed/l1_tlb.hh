@@ -22,6 +22,8 @@ class L1Tlb {
     void clear() {
         std::fill(pages_.begin(), pages_.end(), kNone);
         hint_.fill(0);
+        held_.fill(0);
+        free_below_ = static_cast<unsigned>(pages_.size());
         last_ = kNone;
     }
     /// Whether the page (its address shifted by its size) is there and found without a search. If not, nothing changes.
@@ -41,14 +43,14 @@ class L1Tlb {
     void flush_local() {
         for (unsigned i = 0; i < pages_.size(); ++i)
             if (!global_[i])
-                pages_[i] = kNone;
+                drop(pages_[i]);
         last_ = kNone;
     }
     /// The page of this address, of whatever size.
     void flush_page(Addr va) {
         for (std::uint64_t &page : pages_)
             if (page == va >> 12 || page == va >> 21 || page == va >> 22 || page == va >> 30)
-                page = kNone;
+                drop(page);
         last_ = kNone;
     }
     /// Whether the page is there; it is afterwards.
@@ -59,17 +61,20 @@ class L1Tlb {
         std::uint8_t &slot = hint_[page % kHints];
         if (pages_[slot] == page)
             return true;
-        unsigned to = next_;
-        for (unsigned i = 0; i < pages_.size(); ++i) {
-            if (pages_[i] == page) {
-                slot = static_cast<std::uint8_t>(i);
-                return true;
-            }
-            if (pages_[i] == kNone)
-                to = i;
-        }
+        if (held_[page % kHints]) // else a search would find nothing
+            for (unsigned i = 0; i < pages_.size(); ++i)
+                if (pages_[i] == page) {
+                    slot = static_cast<std::uint8_t>(i);
+                    return true;
+                }
+        while (free_below_ && pages_[free_below_ - 1] != kNone)
+            --free_below_;
+        const unsigned to = free_below_ ? free_below_ - 1 : next_;
         if (to == next_)
             next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
+        if (pages_[to] != kNone)
+            --held_[pages_[to] % kHints];
+        ++held_[page % kHints];
         pages_[to] = page;
         global_[to] = global;
         slot = static_cast<std::uint8_t>(to);
@@ -79,10 +84,20 @@ class L1Tlb {
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
+    /// Frees the slot that holds this page, if it holds one.
+    void drop(std::uint64_t &page) {
+        if (page == kNone)
+            return;
+        --held_[page % kHints];
+        page = kNone;
+        free_below_ = static_cast<unsigned>(pages_.size());
+    }
     std::uint64_t last_ = kNone;
     std::vector<std::uint64_t> pages_;
     std::vector<std::uint8_t> global_;
     std::array<std::uint8_t, kHints> hint_;
+    std::array<std::uint16_t, kHints> held_; ///< pages that share a hint
+    unsigned free_below_ = 0;                ///< no slot from here on is free
     unsigned next_ = 0;
 };
 
