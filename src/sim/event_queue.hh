@@ -163,10 +163,8 @@ class EventQueue {
             const Tick t = c->tick_;
             now_ = t;
             turn_ = number;
-            const auto b = static_cast<unsigned>(number) % kBuckets;
             c->tick_ = kNever;
-            if (!(bucket_[b] = c->later_))
-                busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
+            take_first(number, c->later_);
             running_ = c;
             last_ = c;
             ++events_;
@@ -256,26 +254,42 @@ class EventQueue {
             at = &(*at)->later_;
         *at = c->later_;
         if (!bucket_[b])
-            busy_[b / 64] &= ~(std::uint64_t{1} << (b & 63));
+            busy_[b / 64] &= std::rotl(~std::uint64_t{1}, static_cast<int>(b));
+    }
+
+    /// What is left of bucket `number` when its first component is gone.
+    void take_first(Tick number, Component *later) const {
+        const auto b = static_cast<unsigned>(number) % kBuckets;
+        bucket_[b] = later;
+        if (!later)
+            busy_[b / 64] &= std::rotl(~std::uint64_t{1}, static_cast<int>(b));
     }
 
     /// The earliest component of the wheel, if any; `number`: that of its bucket, instead of turn_.
     Component *first(Tick &number) const {
         const auto b = static_cast<unsigned>(number) % kBuckets;
-        unsigned w = b / 64;
-        if (const std::uint64_t busy = busy_[w] >> (b & 63); __builtin_expect(busy != 0, 1)) {
+        if (const std::uint64_t busy = busy_[b / 64] >> (b & 63); __builtin_expect(busy != 0, 1)) {
             number += std::countr_zero(busy);
-            return bucket_[static_cast<unsigned>(number) % kBuckets];
+            Component *const c = bucket_[static_cast<unsigned>(number) % kBuckets];
+            if (!c)
+                __builtin_unreachable();
+            return c;
         }
+        number = later_bucket(number);
+        return number != kNever ? bucket_[static_cast<unsigned>(number) % kBuckets] : nullptr;
+    }
+    /// The first bucket that is not empty, if it is not in the same word as bucket `number`; kNever: all are empty.
+    [[gnu::noinline]] Tick later_bucket(Tick number) const {
+        const auto b = static_cast<unsigned>(number) % kBuckets;
+        unsigned w = b / 64;
         for (unsigned k = 0; k < kWords; ++k) {
             w = (w + 1) % kWords; // of the first word again at last: its buckets before b are the latest
             if (const std::uint64_t busy = busy_[w]) {
                 const unsigned found = w * 64 + static_cast<unsigned>(std::countr_zero(busy));
-                number += (found - b) % kBuckets;
-                return bucket_[found];
+                return number + (found - b) % kBuckets;
             }
         }
-        return nullptr;
+        return kNever;
     }
 
     [[gnu::noinline]] void put_far(Component *c) const {
