@@ -69,7 +69,6 @@ struct Core : State {
     Tlb tlbs[2];                ///< supervisor, user
     Tlb *tlb = &tlbs[0];        ///< the one of the current privilege level
     TimedCore *timed = nullptr; ///< detailed mode: what accesses go through
-    Tlb *timed_tlb = &nothing;  ///< that of the current privilege level in detailed mode, for accesses of no other kind
     bool direct = true;         ///< accesses may go straight to host memory (functional mode)
     bool check_alignment = false; ///< misaligned accesses raise #AC
     inline static Tlb nothing;    ///< stays empty: `tlb` while each access takes the slow path
@@ -155,9 +154,7 @@ struct Core : State {
     /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access takes the slow path.
     void choose_tlb() {
         check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
-        Tlb *const own = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
-        tlb = direct ? own : &nothing;
-        timed_tlb = direct ? &nothing : own;
+        tlb = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
     }
     /// Between functional and detailed mode.
     void set_direct(bool yes) {

@@ -193,31 +193,30 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
 }
 
 // All that these call last, they end with: no registers are saved.
-template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to) {
-    const Tlb::Direct &e = c.timed_tlb->direct_at(va);
-    if (e.read != (va & ~Addr{0xfff}) || line_offset(va) > kLineBytes - kBytes || !c.timed->loads_soon(va >> e.shift))
+template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to, const Tlb::Direct &e) {
+    if (e.read != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || line_offset(va) > kLineBytes - kBytes ||
+        !c.timed->loads_soon(va >> e.shift))
         return load_slow(c, va, to, kBytes);
     return c.timed->load_sized<kBytes>(va + e.distance, va, to);
 }
 
-template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from) {
-    const Tlb::Direct &e = c.timed_tlb->direct_at(va);
-    if (e.write != (va & ~Addr{0xfff}) || line_offset(va) > kLineBytes - kBytes || c.blocks->has_news(c) ||
-        !c.timed->stores_soon(va >> e.shift))
+template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from, const Tlb::Direct &e) {
+    if (e.write != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || line_offset(va) > kLineBytes - kBytes ||
+        c.blocks->has_news(c) || !c.timed->stores_soon(va >> e.shift))
         return store_slow(c, va, from, kBytes);
     return c.timed->store_sized<kBytes>(va + e.distance, va, from);
 }
 
-template bool load_sized<1>(Core &, Addr, void *);
-template bool load_sized<2>(Core &, Addr, void *);
-template bool load_sized<4>(Core &, Addr, void *);
-template bool load_sized<8>(Core &, Addr, void *);
-template bool load_sized<16>(Core &, Addr, void *);
-template bool store_sized<1>(Core &, Addr, const void *);
-template bool store_sized<2>(Core &, Addr, const void *);
-template bool store_sized<4>(Core &, Addr, const void *);
-template bool store_sized<8>(Core &, Addr, const void *);
-template bool store_sized<16>(Core &, Addr, const void *);
+template bool load_sized<1>(Core &, Addr, void *, const Tlb::Direct &);
+template bool load_sized<2>(Core &, Addr, void *, const Tlb::Direct &);
+template bool load_sized<4>(Core &, Addr, void *, const Tlb::Direct &);
+template bool load_sized<8>(Core &, Addr, void *, const Tlb::Direct &);
+template bool load_sized<16>(Core &, Addr, void *, const Tlb::Direct &);
+template bool store_sized<1>(Core &, Addr, const void *, const Tlb::Direct &);
+template bool store_sized<2>(Core &, Addr, const void *, const Tlb::Direct &);
+template bool store_sized<4>(Core &, Addr, const void *, const Tlb::Direct &);
+template bool store_sized<8>(Core &, Addr, const void *, const Tlb::Direct &);
+template bool store_sized<16>(Core &, Addr, const void *, const Tlb::Direct &);
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     return with_data_port(c, [&](auto port) {

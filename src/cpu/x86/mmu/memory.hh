@@ -17,9 +17,10 @@ enum class As : std::uint8_t { current, system };
 
 bool load_slow(Core &, Addr, void *to, unsigned size, As = As::current);
 bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current);
-/// The same with the instruction's rights, for 1, 2, 4, 8 and 16 bytes: with a short path for hits in detailed mode.
-template <unsigned kBytes> bool load_sized(Core &, Addr, void *to);
-template <unsigned kBytes> bool store_sized(Core &, Addr, const void *from);
+/// The same with the instruction's rights, for 1, 2, 4, 8 and 16 bytes, with a short path for hits in detailed mode.
+/// `e`: the TLB's entry for the address.
+template <unsigned kBytes> bool load_sized(Core &, Addr, void *to, const Tlb::Direct &e);
+template <unsigned kBytes> bool store_sized(Core &, Addr, const void *from, const Tlb::Direct &e);
 template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kBytes & (kBytes - 1));
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
@@ -55,7 +56,7 @@ template <class T> inline bool load(Core &c, Addr a, T &out) {
         return true;
     }
     if constexpr (kSized<sizeof(T)>)
-        return load_sized<sizeof(T)>(c, a, &out);
+        return load_sized<sizeof(T)>(c, a, &out, e);
     else
         return load_slow(c, a, &out, sizeof(T));
 }
@@ -67,7 +68,7 @@ template <class T> inline bool store(Core &c, Addr a, const T &value) {
         return true;
     }
     if constexpr (kSized<sizeof(T)>)
-        return store_sized<sizeof(T)>(c, a, &value);
+        return store_sized<sizeof(T)>(c, a, &value, e);
     else
         return store_slow(c, a, &value, sizeof(T));
 }

@@ -233,9 +233,9 @@ void let_direct(Core &c, bool user, Addr va) {
     if (std::byte *host = c.phys.host(phys)) {
         d.distance = (c.direct ? reinterpret_cast<std::uintptr_t>(host) : c.phys.dram_address(phys)) - e.page;
         d.shift = static_cast<std::uint8_t>(e.shift());
-        d.read = e.page;
+        d.read = e.page | (c.direct ? 0 : Tlb::Direct::kTimed);
         if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_page(phys))
-            d.write = e.page;
+            d.write = d.read;
     }
 }
 
@@ -251,8 +251,8 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
                 with_data_port(c, [&](auto port) { port.l1_tlb(va >> e.shift(), e.phys & E::kGlobal); });
             if (kind == Kind::write)
                 if (Tlb::Direct &d = c.tlbs[user].direct_at(va);
-                    d.write == Tlb::kNoPage && d.read == page && !c.blocks->code_page(out))
-                    d.write = page;
+                    d.write == Tlb::kNoPage && (d.read & ~Tlb::Direct::kTimed) == page && !c.blocks->code_page(out))
+                    d.write = d.read;
             return true;
         }
     }

@@ -19,6 +19,8 @@ struct Tlb {
 
     /// What most accesses want to know of a page in DRAM.
     struct alignas(32) Direct {
+        /// Of an entry of detailed mode, beside the page's address: equals no page that functional mode looks for.
+        static constexpr Addr kTimed = 2;
         Addr read = kNoPage;  ///< page that may be read directly
         Addr write = kNoPage; ///< page that may be written directly (dirty already, holds no decoded code)
         /// To be added to a virtual address: gives the host address; in detailed mode the DRAM address.

@@ -21,13 +21,13 @@ struct Overlap::Saved {
           exit(c.exit),
           fault(c.fault),
           left_at(c.left_at),
-          tlb(c.timed_tlb),
+          tlb(c.tlb),
           op(k.op_),
           load_ready(k.load_ready_),
           inline_hits(k.port_.inline_hits) {
         std::memcpy(r, c.r, sizeof r);
         std::memcpy(xmm, c.xmm, sizeof xmm);
-        c.timed_tlb = &Core::nothing;
+        c.tlb = &Core::nothing;
     }
     ~Saved() {
         std::memcpy(c_.r, r, sizeof r);
@@ -38,7 +38,7 @@ struct Overlap::Saved {
         c_.exit = exit;
         c_.fault = fault;
         c_.left_at = left_at;
-        c_.timed_tlb = tlb;
+        c_.tlb = tlb;
         k_.op_ = op;
         k_.load_ready_ = load_ready;
         k_.port_.inline_hits = inline_hits;
