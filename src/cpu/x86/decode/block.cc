@@ -157,6 +157,7 @@ class BlockCache::Decoder {
     /// At most `limit` instructions. False: fault.
     bool run(std::size_t limit) {
         bool ended = false;
+        ops.reserve(16); // as many as most blocks have
         while (!ended && ops.size() < limit && left_) {
             fetch();
             Insn insn;

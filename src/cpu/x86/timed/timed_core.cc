@@ -100,7 +100,7 @@ template <bool kOverlaps> void TimedCore::run() {
             if (ahead())
                 catch_up();
             Core::Begin next;
-            const bool quiet = !attends() && !c_.signals.pending && !c_.watched;
+            const bool quiet = !may_attend();
             if (const Core::Jump &j = c_.jump_of(c_.rip); __builtin_expect(quiet && c_.remembers(j, c_.rip), 1))
                 next.block = j.block;
             else if (!kOverlaps && quiet && !buffers_ && (next.block = c_.blocks->find_at_hand(c_)))

@@ -209,6 +209,11 @@ class TimedCore final : public FiberCore {
     bool attends() const {
         return (c_.shadow | c_.halted | c_.wait_for_sipi) || (c_.flags.system & (Flags::tf | Flags::rf));
     }
+    /// Whether that, an interrupt or a breakpoint may be to be looked at: one test for all.
+    bool may_attend() const {
+        return (static_cast<std::uint64_t>(c_.shadow | c_.halted | c_.wait_for_sipi | c_.watched) | c_.signals.pending |
+                (c_.flags.system & (Flags::tf | Flags::rf))) != 0;
+    }
     /// Takes pending interrupts and finds the next block, as Core::begin_block does.
     template <bool kOverlaps> Core::Begin begin_block();
     /// After an instruction that has left its block early.
