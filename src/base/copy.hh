@@ -7,8 +7,11 @@
 namespace moscope {
 
 inline void copy_few(void *to, const void *from, unsigned size) {
+    if (__builtin_expect(size == 8, 1)) {
+        std::memcpy(to, from, 8);
+        return;
+    }
     switch (size) {
-    case 8: std::memcpy(to, from, 8); break;
     case 16: std::memcpy(to, from, 16); break;
     case 4: std::memcpy(to, from, 4); break;
     case 2: std::memcpy(to, from, 2); break;

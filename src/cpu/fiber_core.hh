@@ -157,11 +157,13 @@ class FiberCore : public Component {
     void lookahead_changed() { lookahead_ = lookahead(); }
     /// The same if all that can have done so is the companion's next wake-up.
     void companion_changed() {
-        if (companion_->next_wake() < lookahead_)
-            lookahead_changed();
+        if (const Tick t = companion_->next_wake(); t < lookahead_)
+            lookahead_ = no_earlier_than_now(t);
     }
     /// Whether all events up to the core's time have happened. If not, catch_up() comes before a read of outside state.
     bool ahead() const { return now() >= lookahead_; }
+    /// The same that many cycles later, if nothing changes the lookahead.
+    bool ahead_after(std::int64_t cycles) const { return clock_.after(cycles) >= lookahead_; }
     void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
     void advance_cycle() { clock_.advance(one_cycle_); }
     std::int64_t hit_cycles() const { return hit_step_.cycles; }
@@ -191,10 +193,11 @@ class FiberCore : public Component {
         Tick h = port_.lookahead_end(queue());
         if (companion_ && companion_->next_wake() < h)
             h = companion_->next_wake();
-        // At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the
-        // queue (at its next clock edge, after a device access) has to catch up first.
-        return h > now() || queue().now() < now() ? h : now() + 1;
+        return no_earlier_than_now(h);
     }
+    /// At the queue's tick a core may always act: all earlier events have happened. A core that is ahead of the queue
+    /// (at its next clock edge, after a device access) has to catch up first.
+    Tick no_earlier_than_now(Tick h) const { return h > now() || queue().now() < now() ? h : now() + 1; }
 
     ClockCursor clock_;
     ClockCursor::Step hit_step_, one_cycle_;

@@ -45,6 +45,8 @@ class StoreBuffer : public Component {
 
     bool empty() const { return head_ == tail_; }
     bool full() const { return tail_ - head_ == room_; }
+    /// Stores that it can still take.
+    unsigned free() const { return room_ - (tail_ - head_); }
     unsigned under_way() const { return in_flight_; }
 
     /// A store within a line. `retired`: the earliest tick at which it may be performed.
@@ -94,7 +96,7 @@ class StoreBuffer : public Component {
         }
     }
 
-    struct Entry {
+    struct alignas(64) Entry {
         Addr address;
         Tick retired;
         Addr pc, va;
@@ -151,19 +153,25 @@ class StoreBuffer : public Component {
         for (unsigned i = static_cast<int>(looked_ - head_) > 0 ? looked_ : head_ + 1; i != tail_ && in_flight_ < most_;
              ++i) {
             Entry &e = entry(i);
-            if (e.retired > now) {
-                schedule_no_later_than(e.retired);
-                return;
+            const Addr line = line_of(e.address);
+            if (line != line_of(entry(i - 1).address)) { // else nothing is to be asked for, and so not waited for
+                if (e.retired > now) {
+                    schedule_no_later_than(e.retired);
+                    return;
+                }
+                if (!asked_for(line) && !writable(e.address, now))
+                    ask_for(e, nullptr, now);
             }
             looked_ = i + 1;
-            const Addr line = line_of(e.address);
-            if (line != line_of(entry(i - 1).address) && !asked_for(line) && !writable(e.address, now))
-                ask_for(e, nullptr, now);
         }
     }
 
     bool asked_for(Addr line) const {
-        return in_flight_ && std::find(asked_.begin(), asked_.end(), line) != asked_.end();
+        if (in_flight_)
+            for (const Addr a : asked_) // few, and mostly among the first
+                if (a == line)
+                    return true;
+        return false;
     }
 
     /// bytes: null to own the line only.
