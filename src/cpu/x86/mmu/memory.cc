@@ -207,6 +207,14 @@ template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from, 
     return c.timed->store_sized<kBytes>(va + e.distance, va, from);
 }
 
+template <unsigned kBytes> std::uint64_t store_several(Core &c, Addr va, const void *from, std::uint64_t n) {
+    const Tlb::Direct &e = c.tlb->direct_at(va);
+    if (e.write != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || c.blocks->has_news(c) ||
+        !c.timed->stores_soon(va >> e.shift))
+        return 0;
+    return c.timed->store_several<kBytes>(va + e.distance, va, from, n);
+}
+
 template bool load_sized<1>(Core &, Addr, void *, const Tlb::Direct &);
 template bool load_sized<2>(Core &, Addr, void *, const Tlb::Direct &);
 template bool load_sized<4>(Core &, Addr, void *, const Tlb::Direct &);
@@ -217,6 +225,10 @@ template bool store_sized<2>(Core &, Addr, const void *, const Tlb::Direct &);
 template bool store_sized<4>(Core &, Addr, const void *, const Tlb::Direct &);
 template bool store_sized<8>(Core &, Addr, const void *, const Tlb::Direct &);
 template bool store_sized<16>(Core &, Addr, const void *, const Tlb::Direct &);
+template std::uint64_t store_several<1>(Core &, Addr, const void *, std::uint64_t);
+template std::uint64_t store_several<2>(Core &, Addr, const void *, std::uint64_t);
+template std::uint64_t store_several<4>(Core &, Addr, const void *, std::uint64_t);
+template std::uint64_t store_several<8>(Core &, Addr, const void *, std::uint64_t);
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
     return with_data_port(c, [&](auto port) {

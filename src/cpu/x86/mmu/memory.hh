@@ -21,6 +21,9 @@ bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current)
 /// `e`: the TLB's entry for the address.
 template <unsigned kBytes> bool load_sized(Core &, Addr, void *to, const Tlb::Direct &e);
 template <unsigned kBytes> bool store_sized(Core &, Addr, const void *from, const Tlb::Direct &e);
+/// In detailed mode, of `n` stores of the same bytes side by side: the next ones that take that path together. Returns
+/// how many; 0: the next is to be stored alone.
+template <unsigned kBytes> std::uint64_t store_several(Core &, Addr, const void *from, std::uint64_t n);
 template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kBytes & (kBytes - 1));
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);

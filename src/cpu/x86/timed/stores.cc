@@ -120,7 +120,8 @@ void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
             return;
         }
     }
-    wait_for_stores([this] { return !stores_.full(); });
+    if (__builtin_expect(stores_.full(), 0))
+        wait_for_stores([this] { return !stores_.full(); });
     stores_.push(d, from, size, now(), pc(), va_);
     buffers_ = true;
     companion_changed();

@@ -162,6 +162,9 @@ class TimedCore final : public FiberCore {
     /// A load or store of an instruction, within a line at `d` in DRAM: short for most hits. Returns true.
     template <unsigned kBytes> bool load_sized(Addr d, Addr va, void *to);
     template <unsigned kBytes> bool store_sized(Addr d, Addr va, const void *from);
+    /// The next of `n` such stores of one instruction, side by side and of the same bytes: those to one line, if all
+    /// of them hit or find room in the buffer behind others. Returns how many; if none, nothing has happened.
+    template <unsigned kBytes> std::uint64_t store_several(Addr d, Addr va, const void *from, std::uint64_t n);
     /// Waits until all stores are performed.
     void fence();
     void store_fence() {
@@ -426,6 +429,41 @@ template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, c
             return true;
         }
     return store_later(d, from, kBytes);
+}
+
+template <unsigned kBytes>
+inline std::uint64_t TimedCore::store_several(Addr d, Addr va, const void *from, std::uint64_t n) {
+    n = std::min<std::uint64_t>(n, (kLineBytes - line_offset(d)) / kBytes);
+    if (n < 2 || overlap_)
+        return 0;
+    if (buffers_) {
+        n = std::min<std::uint64_t>(n, stores_.free());
+        if (stores_.empty() || !n || c_.blocks->guarded_dram(c_, d, static_cast<unsigned>(n) * kBytes))
+            return 0;
+        for (std::uint64_t i = 0; i < n; ++i) {
+            if (accesses_)
+                next_cycle();
+            accesses_ = 1;
+            stores_.push(d + i * kBytes, from, kBytes, now(), pc(), va + i * kBytes);
+            companion_changed();
+        }
+    } else {
+        const auto cycles = static_cast<std::int64_t>(n) - (accesses_ ? 0 : 1);
+        std::byte *const b =
+            ahead_after(cycles) ? nullptr : port_.hit(line_of(d), Port::right_store, cursor().after(cycles));
+        if (!b)
+            return 0;
+        port_.inline_hits += n - 1;
+        for (std::uint64_t i = 0; i < n; ++i)
+            std::memcpy(b + line_offset(d) + i * kBytes, from, kBytes);
+        advance_cycles(cycles);
+        begin_group();
+        accesses_ = 1;
+        report_stored(d, static_cast<unsigned>(n) * kBytes, pc());
+    }
+    disturbances_ += n;
+    va_ = va + (n - 1) * kBytes;
+    return n;
 }
 
 } // namespace moscope::x86

@@ -95,11 +95,14 @@ template <class T> struct Stos {
     }
     static std::uint64_t many(Core &c, const Op *op, std::uint64_t n) {
         const Addr to = c.r[rdi] + c.seg[op->dst].base;
-        std::byte *d = writable(c, to);
-        if (!d)
-            return 0;
-        n = std::min(n, left_in_page<T>(to));
         const T x = reg<T>(c, rax * 8);
+        std::byte *d = writable(c, to);
+        if (!d) {
+            n = store_several<sizeof(T)>(c, to, &x, n);
+            c.r[rdi] += n * sizeof(T);
+            return n;
+        }
+        n = std::min(n, left_in_page<T>(to));
         for (std::uint64_t i = 0; i < n; ++i)
             std::memcpy(d + i * sizeof(T), &x, sizeof(T));
         c.r[rdi] += n * sizeof(T);
