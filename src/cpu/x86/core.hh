@@ -66,10 +66,10 @@ struct Core : State {
     const Op *left_at = nullptr;    ///< where a block was left early
     dev::CoreSignals signals;
     dev::InterruptSource *interrupts = nullptr;
-    Tlb tlbs[2];                ///< supervisor, user
-    Tlb *tlb = &tlbs[0];        ///< the one of the current privilege level
-    TimedCore *timed = nullptr; ///< detailed mode: what accesses go through
-    bool direct = true;         ///< accesses may go straight to host memory (functional mode)
+    Tlb tlbs[2];                  ///< supervisor, user
+    Tlb *tlb = &tlbs[0];          ///< the one of the current privilege level
+    TimedCore *timed = nullptr;   ///< detailed mode: what accesses go through
+    bool direct = true;           ///< accesses may go straight to host memory (functional mode)
     bool check_alignment = false; ///< misaligned accesses raise #AC
     inline static Tlb nothing;    ///< stays empty: `tlb` while each access takes the slow path
 

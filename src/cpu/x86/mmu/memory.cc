@@ -231,6 +231,15 @@ template std::uint64_t store_several<4>(Core &, Addr, const void *, std::uint64_
 template std::uint64_t store_several<8>(Core &, Addr, const void *, std::uint64_t);
 
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
+    const Tlb::Direct &e = c.tlb->direct_at(va);
+    if (e.write == ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) && line_offset(va) + size <= kLineBytes &&
+        c.timed->loads_soon(va >> e.shift)) {
+        const PhysAddr at = c.phys.phys_address(va + e.distance);
+        c.timed->at_linear(va);
+        c.timed->modify(at, size, f, context, locked);
+        tell_written(c, at, size);
+        return true;
+    }
     return with_data_port(c, [&](auto port) {
         if (port.modify_ahead(va, size, f, context, c.cpl == 3))
             return true;

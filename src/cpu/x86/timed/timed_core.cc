@@ -337,11 +337,12 @@ void TimedCore::fetch_of(const Block &b, const Op *op) {
 }
 
 void TimedCore::fetch_slow(Addr line) {
-    if (ahead())
-        catch_up();
     const Tick done = hit_done();
-    if (port_.fetch_hit(line, done))
-        return;
+    if (ahead()) { // else the caller has looked
+        catch_up();
+        if (port_.fetch_hit(line, done))
+            return;
+    }
     ++disturbances_;
     if (port_.probe(AccessKind::fetch, line, done))
         return; // the next line is fetched while this one is decoded
