@@ -50,7 +50,8 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
 }
 
 /// Looks at the entries of a set one by one, from the first on; `kWays` is their number, or 0 if that is another.
-template <unsigned kWays> [[gnu::always_inline]] inline void CacheMemory::seek_in(AbstractCacheEntry *e, Addr line) const {
+template <unsigned kWays>
+[[gnu::always_inline]] inline void CacheMemory::seek_in(AbstractCacheEntry *e, Addr line) const {
     AbstractCacheEntry *found = nullptr;
     Addr any = 0;
     for (unsigned w = 0; w < (kWays ? kWays : g_.ways); ++w, e = after(e)) {
