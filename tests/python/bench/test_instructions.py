@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope bench instructions`: profiles are read as callgrind writes them, and the figures stay as recorded."""
 
+import dataclasses
 import json
 import subprocess
 from collections import Counter
@@ -12,6 +13,7 @@ import pytest
 from moscope import jsonio
 from moscope.bench import callgrind, instructions
 from moscope.cli import Shared
+from moscope.errors import UserError
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 RECORDED = Path(__file__).with_name("instructions.json")
@@ -88,6 +90,24 @@ def test_the_window_of_exim_is_counted_only_when_chosen() -> None:
     shared = Shared(quiet=True)
     assert instructions.EXIM not in instructions.names(shared, [])
     assert instructions.names(shared, ["exim_48", "l1_hit"]) == ["l1_hit", "exim_48"]
+
+
+def test_a_protocol_without_pure_hits_has_no_load_that_hits_the_l1(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = instructions.prepare(Shared(quiet=True))
+    machines = [machine | {"pure_hits": []} for machine in subject.interface["machines"]]
+    without = dataclasses.replace(subject, interface=subject.interface | {"machines": machines})
+    monkeypatch.setattr(instructions, "prepare", lambda shared: without)
+    assert "l2_hit" in instructions.names(Shared(quiet=True), [])
+    with pytest.raises(UserError, match="--load: l1_hit: expected one of l2_hit"):
+        instructions.names(Shared(quiet=True), ["l1_hit"])
+
+
+def test_what_the_user_has_to_change_is_not_called_a_bug_of_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = "==7== Callgrind\nTraceback (most recent call last):\nmoscope.errors.UserError: bench: another protocol\n==7== Events : Ir\n"
+    monkeypatch.setattr(callgrind.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", stderr))
+    monkeypatch.setattr(callgrind, "missing_valgrind", list)
+    with pytest.raises(UserError, match="^bench: another protocol$"):
+        callgrind.count("moscope.bench.counted", "{}", lambda text: None)
 
 
 def test_a_load_that_does_not_exist_is_refused(moscope: Moscope) -> None:

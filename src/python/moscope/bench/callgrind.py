@@ -17,12 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from moscope.errors import SimulatorBug
+from moscope.errors import SimulatorBug, UserError
 
 # The engine's entries that the loads of `bench memory` use.
 ENTRIES = ("moscope::run_experiment*", "moscope::run_random_test*")
 # Objects whose instructions are those of Python, not of the simulator.
 INTERPRETER = re.compile(r"python|ld-linux|/moscope/_engine")
+# How Python's traceback ends with what the user has to change.
+USER_ERROR = f"{UserError.__module__}.{UserError.__name__}: "
 
 
 @dataclass
@@ -84,7 +86,7 @@ def count(module: str, argument: str, say: Callable[[str], None],
           entries: tuple[str, ...] = ENTRIES) -> tuple[list[str], list[Profile]]:
     """Runs `python -m module argument` under callgrind: the lines of its standard output and one profile per call of `entries`.
 
-    SimulatorBug if the process fails.
+    SimulatorBug if the process fails, UserError if it ends with one.
     """
     from moscope import bootstrap
 
@@ -99,6 +101,8 @@ def count(module: str, argument: str, say: Callable[[str], None],
         got = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if got.returncode != 0:
             lines = [line for line in got.stderr.splitlines() if not re.match(r"==\d+==", line)]
+            if lines and lines[-1].startswith(USER_ERROR):
+                raise UserError(lines[-1].removeprefix(USER_ERROR))
             raise SimulatorBug(f"bench instructions: {lines[-1] if lines else 'valgrind ended with ' + str(got.returncode)}")
         parts = sorted(Path(folder).glob("profile.*"), key=lambda path: int(path.suffix[1:]))
         parts = [*parts[1:], out]  # without what came before the first call; the last part has no number

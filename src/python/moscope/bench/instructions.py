@@ -29,7 +29,7 @@ PARTS = {
     "in_ports": r"_Controller::wake_entry",
     "transitions and actions": r"_Controller::",
     "event queue": r"EventQueue|Machine::Impl::run$",
-    "crossbar and network": r"Router|Ingress|Link|Crossbar|Crossing|Network",
+    "crossbar and network": r"Router|Rounds|Ingress|Link|Crossbar|Crossing|Network|EntryQueue|TickStretch|Credit",
     "DRAM": r"moscope::dram::",
     "messages": r"Message|AbstractController|DataBlock",
     "sequencer and port": r"Sequencer|moscope::Port",
@@ -86,9 +86,12 @@ def window_row(profile: callgrind.Profile, units: int, spun: int) -> dict[str, A
 
 
 def names(shared: Shared, chosen: list[str]) -> list[str]:
-    """The loads that the machine has: all short ones, or those of `chosen`; an L3 hit needs an L3."""
-    sizes = dict(cache_sizes(prepare(shared)))
-    usual = [name for name in LOADS if name != "l3_hit" or "L3" in sizes]
+    """The loads that the machine has: all short ones, or those of `chosen`; an L3 hit needs an L3, one in the L1 pure hits."""
+    subject = prepare(shared)
+    missing = {"l3_hit"} if "L3" not in dict(cache_sizes(subject)) else set()
+    if not any(machine["pure_hits"] for machine in subject.interface["machines"]):
+        missing.add("l1_hit")
+    usual = [name for name in LOADS if name not in missing]
     possible = [*usual, EXIM]
     for name in chosen:
         if name not in possible:

@@ -143,7 +143,10 @@ class Bench:
         self.units = done + phase["warm"] * len(result["streams"])
         right = sum(of_kind(s) for s in result["streams"])
         if right < PURE * done:
-            raise SimulatorBug(f"bench: only {right} of {done} accesses were served as {what}")
+            text = f"bench: only {right} of {done} accesses were served as {what}"
+            if self.subject.own:
+                raise SimulatorBug(text)
+            raise UserError(f"{text}: the protocol {self.subject.protocol} serves them in another way: expected a load that it has")
         return float(done / result["host_s"])
 
 
