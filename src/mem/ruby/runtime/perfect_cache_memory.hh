@@ -150,4 +150,17 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
     }
 };
 
+/// The tables in which one controller looks up lines. Host memory is slow compared to a transition, and the tables of a whole
+/// machine exceed the host's caches. The line that a controller will look up is known when the message is sent, several events
+/// before the controller receives it, so the sender prefetches the cells of the receiver's tables.
+struct LineStores {
+    std::vector<const PerfectTable *> tables;
+
+    /// A message about `line` is on its way here, or soon will be.
+    void prefetch(Addr line) const {
+        for (const PerfectTable *t : tables)
+            t->prefetch_cell(line);
+    }
+};
+
 } // namespace moscope::ruby
