@@ -265,7 +265,7 @@ class EventQueue {
             busy_[b / 64] &= std::rotl(~std::uint64_t{1}, static_cast<int>(b));
     }
 
-    /// The earliest component of the wheel, if any; `number`: that of its bucket, instead of turn_.
+    /// The earliest component of the wheel, if any; `number`: that of its bucket, instead of turn_, or kNever if there is none.
     Component *first(Tick &number) const {
         const auto b = static_cast<unsigned>(number) % kBuckets;
         if (const std::uint64_t busy = busy_[b / 64] >> (b & 63); __builtin_expect(busy != 0, 1)) {

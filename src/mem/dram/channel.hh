@@ -5,7 +5,8 @@
 //
 // The channel is decided lazily and exactly: `run(end)` issues every command of the clocks before `end`, jumping
 // from one clock at which something can happen to the next. Requests reach it with the clock from which the
-// scheduler sees them, which lies after the moment of the call, so it does not matter when `run` is called.
+// scheduler sees them, which lies after the moment of the call, so it does not matter when `run` is called. A lone read may
+// stay undecided until something depends on it (`run_reads`); statistics count it once `run` has been called.
 // Requests live in a fixed pool and in lists linked through it: nothing is allocated after construction.
 #pragma once
 
@@ -254,7 +255,8 @@ class Channel {
     unsigned overtaken_[2] = {0, 0}; ///< times that the oldest read, write has been overtaken
 
     Cycle clock_ = 0; ///< first clock that is not decided
-    Cycle asked_ = 0; ///< end of the last run_reads() that left something undecided: requests come after that
+    Cycle asked_ =
+        0; ///< clock up to which a run_reads() left a lone read undecided: later requests count from there, not from clock_
     Cycle hint_ = 0, read_hint_ = 0;
     Cycle refresh_due_ = 0;  ///< earliest of all ranks
     unsigned direction_ = 0; ///< 0: serving reads, 1: writes

@@ -84,7 +84,7 @@ class L1Tlb {
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
-    /// Frees the slot that holds this page, if it holds one.
+    /// Frees a slot, given by what it holds.
     void drop(std::uint64_t &page) {
         if (page == kNone)
             return;

@@ -7,8 +7,10 @@
 // charged once: to busy, idle, core (own results, long operations, device accesses) or memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -212,7 +214,7 @@ class TimedCore final : public FiberCore {
     bool attends() const {
         return (c_.shadow | c_.halted | c_.wait_for_sipi) || (c_.flags.system & (Flags::tf | Flags::rf));
     }
-    /// Whether that, an interrupt or a breakpoint may be to be looked at: one test for all.
+    /// Whether attends() may hold, or an interrupt or a breakpoint be due: one test for all.
     bool may_attend() const {
         return (static_cast<std::uint64_t>(c_.shadow | c_.halted | c_.wait_for_sipi | c_.watched) | c_.signals.pending |
                 (c_.flags.system & (Flags::tf | Flags::rf))) != 0;

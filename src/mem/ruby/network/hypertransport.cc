@@ -164,15 +164,14 @@ void HyperTransport::set_trace(TraceHook *hook) {
     for (auto &l : links_)
         l->observed = l->crosses || hook;
     for (auto &r : routers_)
+        for (auto &port : r->ports())
+            port.set_traced(hook != nullptr);
+    for (auto &r : routers_)
         r->catch_up();
     if (rounds_)
         rounds_->rest();
-    for (auto &r : routers_) {
-        // Events are reported in the order of their ticks.
+    for (auto &r : routers_) // events are reported in the order of their ticks
         r->set_slack(hook ? 0 : slack_, hook ? nullptr : rounds_.get());
-        for (auto &port : r->ports())
-            port.set_traced(hook != nullptr);
-    }
 }
 
 /// Routers and ports as they are at the end of the run.

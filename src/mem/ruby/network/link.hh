@@ -157,12 +157,12 @@ struct Link {
         }
     };
 
-    /// The buffers of a packet behind the link that are free again, on their way to the sender, in the order of the ticks from
-    /// which they may be used.
+    /// The buffers of a packet behind the link that are free again.
     struct Return {
         Tick tick;         ///< from which they may be used
         std::uintptr_t of; ///< the channel, plus one if a data buffer is free, too
     };
+    /// Those on their way to the sender, in the order of the ticks from which they may be used.
     class Returning : public TickStretch<Return> {
         static constexpr std::uintptr_t kData = 1;
 

@@ -3,6 +3,7 @@
 #include "mem/ruby/network/router_input.hh"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hh"
 #include "mem/ruby/runtime/controller.hh"

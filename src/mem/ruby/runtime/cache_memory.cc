@@ -145,13 +145,28 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
 void CacheMemory::fail(const char *what) const { throw ProtocolError(g_.name + what); }
 
 [[gnu::always_inline]] inline unsigned CacheMemory::take_narrow() {
+    if (__builtin_expect(g_.ways > kNarrow, 0))
+        return take_one_by_one();
     const unsigned first = cursor_.set * g_.ways;
     const AbstractCacheEntry *e = entry(first);
-    unsigned free = 0; // a bit for each way; two ways have lost their sole free one to the cursor's free_slot
+    unsigned free = 0; // a bit for each way
     for (unsigned w = 0; w < g_.ways; ++w, e = after(e))
         free |= static_cast<unsigned>(e->m_Address & kFree) << w;
     cursor_.full = (free & (free - 1)) == 0;
     return first + static_cast<unsigned>(__builtin_ctz(free));
+}
+
+/// The same of a set with more ways than a head can have.
+[[gnu::noinline]] unsigned CacheMemory::take_one_by_one() {
+    const unsigned first = cursor_.set * g_.ways;
+    unsigned free = 0, way = 0;
+    for (unsigned w = g_.ways; w-- > 0;)
+        if (entry(first + w)->m_Address == kNoTag) {
+            way = w;
+            ++free;
+        }
+    cursor_.full = free == 1;
+    return first + way;
 }
 
 [[gnu::always_inline]] inline unsigned CacheMemory::take_wide() {

@@ -207,6 +207,7 @@ class CacheMemory {
     unsigned take(Addr line, bool touch);
     // A free way of the cursor's set, which is not full, for its line.
     unsigned take_narrow();
+    unsigned take_one_by_one();
     unsigned take_wide();
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) const;
     [[gnu::cold, gnu::noinline]] unsigned place(unsigned slot, bool touch_it);

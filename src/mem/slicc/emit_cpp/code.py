@@ -209,6 +209,11 @@ class Code:
                 self.out(place(s, self.files) if self.located and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
 
+    def locate(self, s: ast.Stmt) -> None:
+        """Says where a statement is, for errors of what follows."""
+        if self.located:
+            self.out(place(s, self.files))
+
     def can_fail(self, s: ast.Stmt) -> bool:
         """Whether a statement, apart from those within it, may end in an error that has to say where it is."""
         plain = (ast.Name, ast.Literal, ast.EnumRef, ast.IsValid, ast.Unary, ast.Binary)

@@ -44,9 +44,11 @@ def enqueue(to: Code, s: ast.Enqueue) -> None:
     for statement in s.body[len(first):]:
         if statement is sole:
             only = f"existing({to.args(machine)})" if to.located else f"index_of({to.args(machine)})"
+            to.locate(statement)
             out(f"const auto only_ = {only};")
         else:
             to.block([statement])
+    to.locate(s)
     out("complete_message(out_msg);")
     if sole is not None:
         out(f"send_only_to({to.buffer(s.port)}, &out_msg, only_, {latency});")

@@ -4,6 +4,7 @@
 // own protocols are trusted: null entries, empty queues, messages of another type, machines that do not exist.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
