@@ -13,7 +13,6 @@ LONGEST = 500
 # Longer files, each with its reason.
 LONG_FILES: dict[str, str] = {
     "src/mem/ruby/protocol/MOESI_HTAssist-dir-transitions.sm": "the home's one table, 349 entries in the order of its states",
-    "src/mem/dram/channel.cc": "one scheduler, whose rules are read beside each other",
     "tests/dev/interrupts/test_lapic.cc": "a case for each register and rule of one device",
 }
 # Words are put together here so that this file does not find itself.

@@ -10,51 +10,6 @@
 
 namespace moscope::dram {
 
-namespace {
-
-constexpr Cycle kLongAgo = -(Cycle{1} << 40);
-
-} // namespace
-
-Channel::Channel(const DramParams &p, unsigned index)
-    : tck_(p.tCK_fs),
-      backend_(p.backend_fs),
-      index_(index),
-      ranks_(p.ranks),
-      banks_(p.banks),
-      depth_(p.scheduler_depth),
-      // When the node's entries are in use, some channel has its share of them, and begins to write.
-      write_high_(std::min(p.write_high, std::max(1u, p.write_entries / p.bus_channels()))),
-      write_low_(std::min(p.write_low, write_high_ - 1)),
-      bypass_max_(p.bypass_max),
-      policy_(p.page_policy),
-      last_column_(kLongAgo) {
-    const auto cycles = [&](Tick t) { return (t + p.tCK_fs - 1) / p.tCK_fs; };
-    cl_ = cycles(p.t.tCL), cwl_ = cycles(p.t.tCWL), rcd_ = cycles(p.t.tRCD), rp_ = cycles(p.t.tRP);
-    ras_ = cycles(p.t.tRAS), rc_ = cycles(p.t.tRC), wr_ = cycles(p.t.tWR), wtr_ = cycles(p.t.tWTR);
-    rtp_ = cycles(p.t.tRTP), rrd_ = cycles(p.t.tRRD), faw_ = cycles(p.t.tFAW), ccd_ = cycles(p.t.tCCD);
-    rtrs_ = cycles(p.t.tRTRS), rtw_ = cycles(p.t.tRTW), refi_ = cycles(p.t.tREFI), rfc_ = cycles(p.t.tRFC);
-    idle_close_ = cycles(p.idle_close_fs);
-    burst_ = p.burst_length() / 2;
-    done_after_ = p.critical_word_first ? 1 : burst_;
-
-    pool_.resize(p.read_entries + p.write_entries);
-    for (unsigned i = 0; i < pool_.size(); ++i)
-        put_free(static_cast<Index>(i));
-    bank_.resize(ranks_ * banks_);
-    for (unsigned b = 0; b < bank_.size(); ++b)
-        bank_[b].rank = static_cast<std::uint8_t>(b / banks_);
-    rank_.resize(ranks_);
-    refresh_due_ = kNeverCycle;
-    for (unsigned r = 0; r < ranks_; ++r) {
-        std::fill_n(rank_[r].activates, 4, kLongAgo);
-        // Staggered, so that the ranks of a channel are not refreshed at the same time.
-        rank_[r].refresh_due = refi_ ? refi_ * (r + 1) / ranks_ : kNeverCycle;
-        refresh_due_ = std::min(refresh_due_, rank_[r].refresh_due);
-    }
-    bus_[0] = bus_times(cl_, 0);
-}
-
 template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Index i) {
     const Link e = pool_[i].*link;
     (e.prev == kNone ? l.head : (pool_[e.prev].*link).next) = e.next;
@@ -64,19 +19,6 @@ template <Channel::Link Channel::Entry::*link> void Channel::remove(List &l, Ind
 inline void Channel::pop(List &l) {
     l.head = pool_[l.head].queue.next;
     (l.head == kNone ? l.tail : pool_[l.head].queue.prev) = kNone;
-}
-
-inline void Channel::put_free(Index i) {
-    pool_[i].queue.next = free_;
-    free_ = i;
-}
-
-bool Channel::has_write(Addr line) const {
-    for (const List *l : {&queue_[1], &input_})
-        for (Index i = l->head; i != kNone; i = pool_[i].queue.next)
-            if (pool_[i].request.write && line_of(pool_[i].request.addr) == line)
-                return true;
-    return false;
 }
 
 void Channel::enter(Index i) {
@@ -134,11 +76,6 @@ inline void Channel::choose_direction() {
     direction_ = queued_[1] && (draining_ || !queued_[0]);
     if (direction_)
         bus_[1] = bus_times(cwl_, last_direction_ ? 0 : rtw_);
-}
-
-inline Channel::BusTimes Channel::bus_times(Cycle latency, Cycle turn) const {
-    const Cycle after = last_column_ + ccd_;
-    return {std::max(after, bus_free_ + turn - latency), std::max(after, bus_free_ + std::max(turn, rtrs_) - latency)};
 }
 
 /// Among the requests of the direction; there are some. kReads: they are reads, and the oldest may be overtaken.
@@ -204,75 +141,6 @@ template <bool kReads> [[gnu::noinline]] void Channel::choose(Choice &best, Near
         best.when = std::max(act_time(b), clock_);
         nearest.burst = best.when + rcd_;
     }
-}
-
-void Channel::choose_refresh(Choice &best) const {
-    for (unsigned r = 0; r < ranks_; ++r) {
-        if (rank_[r].refresh_due > clock_)
-            continue;
-        Choice c{clock_, 0, Do::refresh, static_cast<std::uint8_t>(r), kNone};
-        bool open = false;
-        Cycle close = clock_, quiet = clock_;
-        for (unsigned b = r * banks_; b < (r + 1) * banks_; ++b) {
-            open |= bank_[b].row >= 0;
-            close = std::max(close, bank_[b].next_pre); // of banks that precharge themselves, too
-            quiet = std::max(quiet, bank_[b].next_act);
-        }
-        if (open) {
-            c.what = Do::precharge_rank;
-            c.when = close;
-        } else {
-            c.when = quiet;
-        }
-        if (c.better_than(best))
-            best = c;
-    }
-}
-
-void Channel::choose_idle_close(Choice &best) const {
-    for (std::uint64_t open = open_; open; open &= open - 1) {
-        const unsigned at = static_cast<unsigned>(std::countr_zero(open));
-        const Bank &b = bank_[at];
-        if (b.hit[0] != kNone || b.hit[1] != kNone || rank_[b.rank].refresh_due <= clock_)
-            continue;
-        const Choice c{std::max({b.next_pre, b.last_use + idle_close_, clock_}), 0, Do::close,
-                       static_cast<std::uint8_t>(at), kNone};
-        if (c.better_than(best))
-            best = c;
-    }
-}
-
-/// Why a column command that could be issued at `when` is not issued now.
-inline Lost Channel::column_reason(const Bank &b, Cycle when) const {
-    if (when <= clock_)
-        return Lost::command;
-    if (b.next_col == when)
-        return Lost::activate;
-    if (direction_ != last_direction_ || (direction_ == 0 && rank_[b.rank].next_read == when))
-        return Lost::turnaround;
-    return b.rank != last_rank_ ? Lost::rank_switch : Lost::command;
-}
-
-Lost Channel::reason(const Nearest &n) const {
-    if (n.bank < 0)
-        return work_[direction_] ? Lost::refresh : Lost::no_request;
-    if (n.held)
-        return Lost::order;
-    const Bank &b = bank_[n.bank];
-    const auto closing = [&] { // for the oldest, although another wants the open row
-        if (overtaken_[direction_] < bypass_max_)
-            return false;
-        const Entry &oldest = pool_[queue_[direction_].head];
-        return oldest.at == n.bank && b.row != static_cast<std::int32_t>(oldest.row);
-    };
-    if (b.hit[direction_] != kNone && !closing())
-        return column_reason(b, column_time(b, direction_));
-    if (b.row >= 0)
-        return b.next_pre > clock_ ? Lost::row_cycle : Lost::command;
-    const Cycle when = act_time(b);
-    if (when <= clock_)
-        return Lost::command;
-    return b.next_act == when ? b.act_reason : Lost::activate_rate;
 }
 
 /// Accounts for the clocks up to `to`, in which no column command is issued.
@@ -483,19 +351,6 @@ void Channel::issue(const Choice &c) {
     }
 }
 
-/// The row is closed from `when` on; wanted_by: 2 if another row is wanted.
-void Channel::close(unsigned at, Cycle when, std::uint8_t wanted_by) {
-    Bank &b = bank_[at];
-    b.row = -1;
-    b.hit[0] = b.hit[1] = kNone;
-    b.history = wanted_by;
-    open_ &= ~(std::uint64_t{1} << at);
-    if (when + rp_ >= b.next_act) {
-        b.next_act = when + rp_;
-        b.act_reason = Lost::precharge;
-    }
-}
-
 void Channel::issue_activate(const Choice &c) {
     Bank &b = bank_[c.at];
     open_row(b, c.at, pool_[c.entry]);
@@ -634,70 +489,6 @@ void Channel::issue_column(const Choice &c) {
         if (read_done_)
             read_done_(done_owner_, done, when); // last: it may add requests
     }
-}
-
-void Channel::issue_refresh(unsigned rank) {
-    report(CommandKind::refresh, rank * banks_, 0, 0, false);
-    ++stats_.refreshes;
-    stats_.refreshing += rfc_;
-    for (unsigned b = rank * banks_; b < (rank + 1) * banks_; ++b) {
-        bank_[b].next_act = clock_ + rfc_;
-        bank_[b].act_reason = Lost::refresh;
-    }
-    rank_[rank].refresh_due += refi_;
-    refresh_due_ = kNeverCycle;
-    for (const Rank &r : rank_)
-        refresh_due_ = std::min(refresh_due_, r.refresh_due);
-}
-
-/// Idle clocks in which the burst's row was being opened: had the longest wait on the way been shorter, they would
-/// not have been. Only what no wait explains was the latency of the opening itself.
-void Channel::blame_opening(const Opening &o) {
-    constexpr auto bit = [](Lost r) { return 1u << static_cast<unsigned>(r); };
-    constexpr unsigned kOpening = bit(Lost::row_cycle) | bit(Lost::precharge) | bit(Lost::activate) |
-                                  bit(Lost::activate_rate) | bit(Lost::refresh);
-    // The usual case: nothing delayed the opening, and its latency has been counted as what it was.
-    if ((reasons_ & kOpening) == bit(Lost::activate) && (o.rank | o.bank | o.beyond_depth) == 0 &&
-        pending_[static_cast<unsigned>(Lost::activate)] <= rcd_)
-        return;
-    Cycle clocks = 0;
-    for (unsigned r = reasons_ & kOpening; r; r &= r - 1)
-        clocks += std::exchange(pending_[static_cast<unsigned>(std::countr_zero(r))], 0);
-    if (clocks == 0)
-        return;
-    pending_sum_ -= clocks;
-    const auto give = [&](Lost r, Cycle most) {
-        const Cycle n = std::min(clocks, most);
-        if (n == 0)
-            return;
-        lose(r, n);
-        clocks -= n;
-    };
-    give(o.rank_reason, o.rank);
-    give(Lost::row_cycle, o.bank);
-    give(Lost::scheduler_depth, o.beyond_depth);
-    give(Lost::activate, rcd_);
-    give(Lost::precharge, rp_);
-    give(Lost::row_cycle, clocks);
-}
-
-/// Of a rank's commands, `at` is its first bank.
-inline void Channel::report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge) {
-    if (__builtin_expect(trace_ != nullptr, 0))
-        trace_(trace_owner_, {kind, auto_precharge, index_, at / banks_, at % banks_, row, column, clock_});
-}
-
-ChannelStats Channel::stats() const {
-    ChannelStats s = stats_;
-    s.accounted = bus_free_;
-    s.clocks = clock_;
-    s.read_queue += clock_ * reads_;
-    s.write_queue += clock_ * writes_;
-    for (unsigned r = 0; r < kLostReasons; ++r) {
-        s.lost[r] += pending_[r];
-        s.accounted += pending_[r];
-    }
-    return s;
 }
 
 } // namespace moscope::dram

@@ -57,7 +57,13 @@ class Channel {
     void add(const DramRequest &r, const Location &at, Cycle seen);
 
     /// Whether a write to this line is queued. Exact after run().
-    bool has_write(Addr line) const;
+    bool has_write(Addr line) const {
+        for (const List *l : {&queue_[1], &input_})
+            for (Index i = l->head; i != kNone; i = pool_[i].queue.next)
+                if (pool_[i].request.write && line_of(pool_[i].request.addr) == line)
+                    return true;
+        return false;
+    }
     bool may_have_write(Addr line) const { return write_filter_[filter_index(line)] != 0; }
 
     /// Decides all clocks before `end`.
@@ -174,7 +180,10 @@ class Channel {
     template <Link Entry::*link> void remove(List &l, Index i);
 
     void pop(List &l); ///< by Entry::queue
-    void put_free(Index i);
+    void put_free(Index i) {
+        pool_[i].queue.next = free_;
+        free_ = i;
+    }
     void admit();
     void admit_all();
     void enter(Index i);
@@ -188,13 +197,26 @@ class Channel {
     bool serve_alone(Cycle end, bool reads_only);
     void choose_direction();
     void choose_direction_for_writes();
-    BusTimes bus_times(Cycle latency, Cycle turn) const;
+    BusTimes bus_times(Cycle latency, Cycle turn) const {
+        const Cycle after = last_column_ + ccd_;
+        return {std::max(after, bus_free_ + turn - latency),
+                std::max(after, bus_free_ + std::max(turn, rtrs_) - latency)};
+    }
     template <bool kReads> void choose(Choice &best, Nearest &nearest) const;
     void choose_only(Index i, Choice &best, Nearest &nearest) const;
     void choose_refresh(Choice &best) const;
     void choose_idle_close(Choice &best) const;
     Lost reason(const Nearest &n) const;
-    Lost column_reason(const Bank &b, Cycle when) const;
+    /// Why a column command that could be issued at `when` is not issued now.
+    Lost column_reason(const Bank &b, Cycle when) const {
+        if (when <= clock_)
+            return Lost::command;
+        if (b.next_col == when)
+            return Lost::activate;
+        if (direction_ != last_direction_ || (direction_ == 0 && rank_[b.rank].next_read == when))
+            return Lost::turnaround;
+        return b.rank != last_rank_ ? Lost::rank_switch : Lost::command;
+    }
     void pass(Cycle to, const Nearest &n);
     void pass(Cycle to, Lost why) {
         const Cycle from = clock_ > column_free_ ? clock_ : column_free_;
@@ -218,7 +240,11 @@ class Channel {
     }
     void blame_opening(const Opening &o);
     void account_burst(Cycle start);
-    void report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge);
+    /// Of a rank's commands, `at` is its first bank.
+    void report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge) {
+        if (__builtin_expect(trace_ != nullptr, 0))
+            trace_(trace_owner_, {kind, auto_precharge, index_, at / banks_, at % banks_, row, column, clock_});
+    }
 
     Cycle act_time(const Bank &b) const {
         const Rank &r = rank_[b.rank];

@@ -410,6 +410,12 @@ TEST(Multicast, CrossesEachLinkOfItsTreeOnceAndReachesEverybody) {
     EXPECT_TRUE(b.exact);
 }
 
+/// How many lines have a text.
+static std::ptrdiff_t mentions(const std::vector<std::string> &lines, const char *text) {
+    return std::count_if(lines.begin(), lines.end(),
+                         [&](const std::string &l) { return l.find(text) != std::string::npos; });
+}
+
 TEST(Reports, NameEveryHeldMessageAndWhatItWaitsFor) {
     auto p = machine(3, line_of_routers(3));
     p.links[1].clock_hz = 10'000'000;
@@ -420,15 +426,11 @@ TEST(Reports, NameEveryHeldMessageAndWhatItWaitsFor) {
     EXPECT_EQ(b.net->held(), 10u);
     const auto lines = b.net->stuck_report(ns(1700));
     ASSERT_EQ(lines.size(), 10u);
-    const auto mentions = [&](const char *text) {
-        return std::count_if(lines.begin(), lines.end(),
-                             [&](const std::string &l) { return l.find(text) != std::string::npos; });
-    };
-    EXPECT_EQ(mentions("on the link 1->2"), 1);
-    EXPECT_EQ(mentions("router 1, waits for the link to 2, channel response: its turn"), 1);
-    EXPECT_EQ(mentions("router 1, waits for the link to 2, channel response: behind an older packet"), 1);
-    EXPECT_EQ(mentions("router 0, waits for the link to 1, channel response: no data buffer"), 1);
-    EXPECT_EQ(mentions("router 0, waits for the link to 1, channel response: behind an older packet"), 6);
+    EXPECT_EQ(mentions(lines, "on the link 1->2"), 1);
+    EXPECT_EQ(mentions(lines, "router 1, waits for the link to 2, channel response: its turn"), 1);
+    EXPECT_EQ(mentions(lines, "router 1, waits for the link to 2, channel response: behind an older packet"), 1);
+    EXPECT_EQ(mentions(lines, "router 0, waits for the link to 1, channel response: no data buffer"), 1);
+    EXPECT_EQ(mentions(lines, "router 0, waits for the link to 1, channel response: behind an older packet"), 6);
     b.net->reset_stats(b.queue.now());
     EXPECT_EQ(b.run().size(), 10u);
     EXPECT_EQ(b.net->stats().channel[2].delivered, 10u);
@@ -446,12 +448,7 @@ TEST(Reports, NameAPacketThatWaitsAloneForALink) {
     EXPECT_EQ(b.net->held(), 2u);
     const auto lines = b.net->stuck_report(ns(100));
     ASSERT_EQ(lines.size(), 2u);
-    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
-                            [](const std::string &l) {
-                                return l.find("router 0, waits for the link to 1, channel response: its turn") !=
-                                       std::string::npos;
-                            }),
-              1);
+    EXPECT_EQ(mentions(lines, "router 0, waits for the link to 1, channel response: its turn"), 1);
     EXPECT_EQ(b.run().size(), 2u);
     EXPECT_EQ(b.net->held(), 0u);
 }
