@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why a channel's data bus is idle: each of its idle clocks is given to one reason.
+// Idle clocks of a channel's data bus. Each is counted for one reason.
 #include "mem/dram/channel.hh"
 
 #include <algorithm>

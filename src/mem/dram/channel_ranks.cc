@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a channel does for whole ranks and for rows that nobody wants: its construction, refreshes, and closing.
+// Construction of a channel, refreshes of its ranks, and closing of rows.
 #include "mem/dram/channel.hh"
 
 #include <algorithm>
