@@ -10,22 +10,25 @@
 namespace moscope::ruby {
 
 void Router::add_port(const std::string &name) {
-    ports_.emplace_back();
-    ports_.back().name = name;
-    ports_.back().router_number = number_;
-    ports_.back().router = this;
-    ports_.back().latency = common_.latency;
+    CrossbarPort &port = ports_.emplace_back();
+    port.name = name;
+    port.router_number = number_;
+    port.router = this;
+    port.latency = common_.latency;
     static_assert(kMaxVnets <= Crossing::kVnets && Crossing::kHops <= kHopBins);
     for (unsigned v = 0; v < kMaxVnets; ++v)
-        if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels)
-            for (unsigned data = 0; data < 2; ++data)
+        if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels) {
+            port.kinds.resize(Crossing::kind_number(v + 1, 0, false));
+            for (unsigned data = 0; data < 2; ++data) {
+                port.occupancies[2 * v + data] = common_.packet[c].port_occupancy[data];
                 for (unsigned h = 0; h < Crossing::kHops; ++h)
-                    ports_.back().kinds[h * Crossing::kKinds + 2 * v + data].occupancy =
-                        common_.packet[c].port_occupancy[data];
-    ports_.back().grant_counted = [](Crossing &c, Message *m, Tick entry) {
+                    port.kinds[Crossing::kind_number(v, h, data)].occupancy = common_.packet[c].port_occupancy[data];
+            }
+        }
+    port.grant_counted = [](Crossing &c, Message *m, Tick entry) {
         static_cast<CrossbarPort &>(c).router->grant_counted(m, entry);
     };
-    ports_.back().left_input = [](Crossing &c, const Message &m, Tick at) {
+    port.left_input = [](Crossing &c, const Message &m, Tick at) {
         static_cast<CrossbarPort &>(c).router->left_input(m, at);
     };
 }
@@ -35,7 +38,7 @@ CrossbarPort::Counts CrossbarPort::all(const RouterCommon &common, unsigned chan
     for (unsigned v = 0; v < kVnets; ++v)
         for (unsigned i = 0; common.channel_of_vnet[v] == channel && i < 2 * kHops; ++i) {
             const unsigned hops = i / 2, with_data = i % 2;
-            const Kind &k = kinds[hops * kKinds + 2 * v + with_data];
+            const Kind &k = kinds[kind_number(v, hops, with_data)];
             n.messages[with_data] += k.messages;
             n.wait += k.wait;
             if (!of_kinds)

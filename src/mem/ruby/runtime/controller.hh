@@ -409,7 +409,7 @@ class AbstractController : public Component {
 template <class Arrival>
 [[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of) {
     const unsigned hops = m->hops;
-    Kind &k = kinds[hops * kKinds + kind_number(*m)];
+    Kind &k = kinds[kind_number(m->vnet, hops, m->carries_data)];
     const Tick start = std::max(entry, free_at), arrival = arrival_of(start + latency);
     free_at = start + k.occupancy;
     ++k.messages;

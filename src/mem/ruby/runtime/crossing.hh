@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "mem/ruby/runtime/jitter.hh"
 #include "mem/ruby/runtime/message.hh"
@@ -33,9 +34,10 @@ struct Crossing {
         Tick wait = 0;
         Tick latency = 0; ///< since their entry, or since the last link brought them here
     };
-    static constexpr unsigned kKinds = 2 * kVnets;
-    std::array<Kind, std::size_t{kHops} * kKinds> kinds; ///< by links, then by virtual network; without data, with data
-    AbstractController *const *controllers = nullptr;    ///< of this chip, by node
+    /// By virtual network, as far as the network has any, then by links; without data, with data.
+    std::vector<Kind> kinds;
+    std::array<Tick, 2 * std::size_t{kVnets}> occupancies{}; ///< by virtual network; without data, with data
+    AbstractController *const *controllers = nullptr;        ///< of this chip, by node
     /// Delays messages, if there is one.
     Jitter *jitter = nullptr;
     /// What is known of a message's delay when it enters: at least so much.
@@ -52,9 +54,11 @@ struct Crossing {
     /// A message from a link leaves the buffer behind that link.
     void (*left_input)(Crossing &, const Message &m, Tick at) = nullptr;
 
-    static unsigned kind_number(const Message &m) { return 2u * m.vnet + m.carries_data; }
+    static constexpr unsigned kind_number(unsigned vnet, unsigned hops, bool with_data) {
+        return 2 * (vnet * kHops + hops) + with_data;
+    }
     /// How long the port is busy with m.
-    Tick occupancy(const Message &m) const { return kinds[kind_number(m)].occupancy; }
+    Tick occupancy(const Message &m) const { return occupancies[2u * m.vnet + m.carries_data]; }
 
     /// Grants the messages that entered before a tick that simulated time has reached.
     void grant(Tick before) {

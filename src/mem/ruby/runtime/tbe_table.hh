@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Transaction buffer entries (TBEs), SLICC's TBETable: at most `capacity` at a time, found by line address
-// through open addressing. Entries do not move while they live.
+// through open addressing. Entries do not move while they live. They are made in blocks when they are first needed, as
+// capacities are for the worst case and few entries are in use at a time.
 #pragma once
 
 #include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/error.hh"
 #include "base/types.hh"
@@ -20,11 +22,8 @@ template <class T> class TBETable {
     void set_capacity(unsigned n) {
         room_ = n;
         make_cells(kCellsAtFirst);
-        entries_ = std::make_unique<T[]>(n);
-        free_ = std::make_unique<T *[]>(n);
-        for (unsigned i = 0; i < n; ++i)
-            free_[i] = &entries_[n - 1 - i];
-        count_ = 0;
+        blocks_.clear();
+        made_ = count_ = 0;
     }
 
     [[gnu::always_inline]] T *lookup(Addr a) const {
@@ -33,14 +32,14 @@ template <class T> class TBETable {
     bool isPresent(Addr a) const { return lookup(a) != nullptr; }
     static T *getNullEntry() { return nullptr; }
     void allocate(Addr a) {
-        if (__builtin_expect(count_ == room_, 0))
-            fail("TBE table is full: a transition allocates without check_allocate");
+        if (__builtin_expect(count_ == made_, 0))
+            make_entries();
         if (__builtin_expect(2 * count_ > mask_, 0))
             grow();
         Cell *const c = cell(a);
         if (__builtin_expect(c->line == a, 0))
             fail("a TBE for this line is allocated already");
-        T *const entry = free_[room_ - ++count_];
+        T *const entry = free_[made_ - ++count_];
         *c = {a, entry};
         last_ = c;
         entry->~T();
@@ -50,7 +49,7 @@ template <class T> class TBETable {
         Cell *c = last_->line == a ? last_ : cell(a);
         if (__builtin_expect(c->line != a, 0))
             fail("deallocation of a TBE that is not allocated");
-        free_[room_ - count_--] = c->entry;
+        free_[made_ - count_--] = c->entry;
         c->line = kFree;
         // Close the gap so that searches need no tombstones.
         for (Cell *n = after(c); __builtin_expect(n->line != kFree, 0); n = after(n)) {
@@ -76,7 +75,8 @@ template <class T> class TBETable {
         T *entry;
     };
     static constexpr Addr kFree = ~Addr{0};
-    static constexpr unsigned kCellsAtFirst = 32; ///< few are in use at a time, and few host lines shall hold them
+    static constexpr unsigned kCellsAtFirst = 32; ///< few host lines shall hold them
+    static constexpr unsigned kEntriesAtFirst = 16;
 
     [[gnu::noinline]] T *search(Addr a) const {
         Cell *const c = cell(a);
@@ -99,6 +99,17 @@ template <class T> class TBETable {
             if (old[i].line != kFree)
                 *cell(old[i].line) = old[i];
     }
+    /// As many as there are, so far as there is room; all of those are in use.
+    [[gnu::noinline]] void make_entries() {
+        if (made_ == room_)
+            fail("TBE table is full: a transition allocates without check_allocate");
+        const unsigned n = std::min(std::max(made_, kEntriesAtFirst), room_ - made_);
+        free_ = std::make_unique<T *[]>(made_ + n);
+        T *const block = blocks_.emplace_back(std::make_unique<T[]>(n)).get();
+        for (unsigned i = 0; i < n; ++i)
+            free_[i] = &block[n - 1 - i];
+        made_ += n;
+    }
     [[noreturn, gnu::cold, gnu::noinline]] static void fail(const char *what) { throw ProtocolError(what); }
     /// Where a search for a line begins.
     Cell *home(Addr a) const {
@@ -115,9 +126,9 @@ template <class T> class TBETable {
 
     mutable Cell *last_ = nullptr; ///< found last: a message looks up the same line several times
     std::unique_ptr<Cell[]> cells_;
-    unsigned count_ = 0, room_ = 0, mask_ = 0;
-    std::unique_ptr<T[]> entries_;
-    std::unique_ptr<T *[]> free_; ///< the first room_ - count_ are free
+    unsigned count_ = 0, made_ = 0, room_ = 0, mask_ = 0;
+    std::vector<std::unique_ptr<T[]>> blocks_;
+    std::unique_ptr<T *[]> free_; ///< the first made_ - count_ are free
 };
 
 } // namespace moscope::ruby

@@ -240,23 +240,30 @@ TEST(TbeTable, AgreesWithAMapAndRefusesWhatAProtocolMustNotDo) {
     struct Tbe {
         int value = 7;
     };
-    TBETable<Tbe> table(16);
-    std::map<Addr, int> model;
+    constexpr unsigned kCapacity = 40; // three blocks of entries, the last of which is smaller
+    TBETable<Tbe> table(kCapacity);
+    struct Held {
+        int value;
+        Tbe *at;
+    };
+    std::map<Addr, Held> model;
     Rng rng(19);
     for (int i = 0; i < 100000; ++i) {
-        const Addr a = line(static_cast<unsigned>(rng.below(64)) * 512);
+        const Addr a = line(static_cast<unsigned>(rng.below(128)) * 512);
         Tbe *t = table.lookup(a);
         ASSERT_EQ(t != nullptr, model.count(a) == 1);
         if (t) {
-            ASSERT_EQ(t->value, model[a]);
+            ASSERT_EQ(t, model[a].at); // entries do not move
+            ASSERT_EQ(t->value, model[a].value);
             table.deallocate(a);
             model.erase(a);
         } else if (table.areNSlotsAvailable(1)) {
             table.allocate(a);
             ASSERT_EQ(table.lookup(a)->value, 7); // a fresh entry, whatever the cell held before
-            table.lookup(a)->value = model[a] = i;
+            table.lookup(a)->value = i;
+            model[a] = {i, table.lookup(a)};
         } else {
-            ASSERT_EQ(model.size(), 16u);
+            ASSERT_EQ(model.size(), kCapacity);
             EXPECT_THROW(table.allocate(a), ProtocolError);
             const Addr any = model.begin()->first;
             EXPECT_THROW(table.allocate(any), ProtocolError);
