@@ -57,18 +57,21 @@ def test_a_row_is_the_difference_of_two_lengths_for_each_unit() -> None:
 
 
 def test_a_window_is_counted_without_and_with_the_instructions_in_spin_loops() -> None:
-    row = instructions.window_row(callgrind.parse(PROFILE), units=100, spun=300)
+    row = instructions.window_row(callgrind.parse(PROFILE), units=100, spun=300, guest={"kernel": "1f", "programs": "2e"})
     assert row["instructions"] == 1020 / 100 and row["with_spinning"] == 1020 / 400
     jsonio.validate({"schema": instructions.SCHEMA, "machine": "opteron48", "protocol": "MOESI_HTAssist", "rows": [row]})
 
 
 def check(moscope: Moscope, loads: list[str]) -> None:
+    """Skips a workload if the recorded figure is another guest's, for example because the distribution has updated its kernel."""
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     got = moscope("bench", "instructions", "--json", *(f"--load={name}" for name in loads), timeout=900)
     assert got.returncode == 0, got.stderr
     document = json.loads(got.stdout)
     jsonio.validate(document)
     for row in document["rows"]:
+        if (guest := row.get("guest")) != recorded["guest"].get(row["name"]):
+            pytest.skip(f"{row['name']} is recorded for {recorded['guest'][row['name']]}, the guest here is {guest}")
         assert row["instructions"] == pytest.approx(recorded[row["name"]], rel=TOLERANCE), row["name"]
 
 

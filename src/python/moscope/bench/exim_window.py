@@ -27,6 +27,7 @@ WORKLOAD, KERNEL, CORES = "exim", "distro", "48"
 WARMUP_US, WINDOW_US = 300, 200
 # The counted process makes this engine call three times; the second is the window.
 ENTRIES, PARTS, PART = ("moscope::FullSystem::step_until*",), 3, 1
+GUEST = ("kernel", "programs")  # the inputs that make a window of the same machine another one
 LONGEST_MS = 10**9  # of host time for an engine call: longer than any window takes
 
 
@@ -37,6 +38,7 @@ class Begin:
     config: dict[str, Any]
     checkpoint: str
     pages: dict[str, Any] | None
+    guest: dict[str, str]
     warmup: int
     window: int
 
@@ -61,7 +63,8 @@ def prepare(shared: Shared, folder: Path, scale: float = 1.0) -> Begin:
     checkpoint = folder / "begin.ckpt"
     system.save(str(checkpoint))
     pages = lines.namer(system, chosen, plan.programs).page_format()
-    return Begin(began, str(checkpoint), pages, *(round(us * scale * FS_PER_US) for us in (WARMUP_US, WINDOW_US)))
+    guest = {name: digest for name, digest in inputs.digests().items() if name in GUEST}
+    return Begin(began, str(checkpoint), pages, guest, *(round(us * scale * FS_PER_US) for us in (WARMUP_US, WINDOW_US)))
 
 
 def main(text: str) -> None:

@@ -76,13 +76,14 @@ def exim_row(shared: Shared, scale: float) -> dict[str, Any]:
     answer = json.loads(said[0])
     if answer["state"] != "time" or len(profiles) != exim_window.PARTS:
         raise SimulatorBug(f"bench instructions: {EXIM}: the window ended with {answer['state']} after {len(profiles)} engine calls")
-    return window_row(profiles[exim_window.PART], answer["units"], answer["spun"])
+    return window_row(profiles[exim_window.PART], answer["units"], answer["spun"], request.guest)
 
 
-def window_row(profile: callgrind.Profile, units: int, spun: int) -> dict[str, Any]:
-    """The row of a window in which the guest has run `units` instructions outside spin loops and `spun` in them."""
+def window_row(profile: callgrind.Profile, units: int, spun: int, guest: dict[str, str]) -> dict[str, Any]:
+    """The row of a window in which the guest has run `units` instructions outside spin loops and `spun` in them. `guest`: the digests
+    of its kernel and programs, without which the figure says nothing about another window."""
     row = row_of(EXIM, exim_window.TITLE, exim_window.UNIT, profile, units)
-    return row | {"with_spinning": profile.instructions / (units + spun)}
+    return row | {"with_spinning": profile.instructions / (units + spun), "guest": guest}
 
 
 def names(shared: Shared, chosen: list[str]) -> list[str]:
