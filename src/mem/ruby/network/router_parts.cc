@@ -19,11 +19,8 @@ void Router::add_port(const std::string &name) {
     for (unsigned v = 0; v < kMaxVnets; ++v)
         if (const unsigned c = common_.channel_of_vnet[v]; c < kMaxChannels) {
             port.kinds.resize(Crossing::kind_number(v + 1, 0, false));
-            for (unsigned data = 0; data < 2; ++data) {
+            for (unsigned data = 0; data < 2; ++data)
                 port.occupancies[2 * v + data] = common_.packet[c].port_occupancy[data];
-                for (unsigned h = 0; h < Crossing::kHops; ++h)
-                    port.kinds[Crossing::kind_number(v, h, data)].occupancy = common_.packet[c].port_occupancy[data];
-            }
         }
     port.grant_counted = [](Crossing &c, Message *m, Tick entry) {
         static_cast<CrossbarPort &>(c).router->grant_counted(m, entry);
@@ -53,8 +50,7 @@ CrossbarPort::Counts CrossbarPort::all(const RouterCommon &common, unsigned chan
 
 void CrossbarPort::reset_counts() {
     counts = {};
-    for (Kind &k : kinds)
-        k = {k.occupancy, 0, 0, 0};
+    std::fill(kinds.begin(), kinds.end(), Kind{});
 }
 
 PortStats CrossbarPort::counted(const RouterCommon &common) const {

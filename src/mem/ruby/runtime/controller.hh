@@ -411,7 +411,7 @@ template <class Arrival>
     const unsigned hops = m->hops;
     Kind &k = kinds[kind_number(m->vnet, hops, m->carries_data)];
     const Tick start = std::max(entry, free_at), arrival = arrival_of(start + latency);
-    free_at = start + k.occupancy;
+    free_at = start + occupancy(*m);
     ++k.messages;
     k.wait += start - entry;
     k.latency += arrival - m->stamp;

@@ -29,7 +29,6 @@ struct Crossing {
     static constexpr unsigned kHops = 8;
     /// Of one virtual network, without data or with, and of messages that have crossed so many links.
     struct Kind {
-        Tick occupancy = 0;
         std::uint64_t messages = 0;
         Tick wait = 0;
         Tick latency = 0; ///< since their entry, or since the last link brought them here

@@ -81,7 +81,7 @@ def exim_row(shared: Shared, scale: float) -> dict[str, Any]:
 
 def window_row(profile: callgrind.Profile, units: int, spun: int, guest: dict[str, str]) -> dict[str, Any]:
     """The row of a window in which the guest has run `units` instructions outside spin loops and `spun` in them. `guest`: the digests
-    of its kernel and programs, without which the figure says nothing about another window."""
+    of its kernel and programs; figures of different guests are not comparable."""
     row = row_of(EXIM, exim_window.TITLE, exim_window.UNIT, profile, units)
     return row | {"with_spinning": profile.instructions / (units + spun), "guest": guest}
 

@@ -68,6 +68,14 @@ struct Program {
     }
 };
 
+/// A machine with a program that has not run.
+struct Loaded : SystemMachine {
+    explicit Loaded(const Program &program) {
+        kernel64();
+        program.load(*this);
+    }
+};
+
 void lose_lines(OverlappingMachine &o) {
     Rng rng(2);
     for (const auto &[begin, end] : {std::pair{kData, kEndOfData}, std::pair{kLog, kEndOfLog}})
@@ -228,9 +236,7 @@ TEST_P(RepStos, StopsAtTheElementThatFaults) {
             EXPECT_EQ(m.core.r[rcx], kBeyond);
             EXPECT_EQ(m.core.r[rdi], end);
             EXPECT_EQ(m.core.cr2, down ? end : std::max(end, page + kPage));
-            SystemMachine before;
-            before.kernel64();
-            p.load(before);
+            const Loaded before(p);
             const Addr first = down ? end + n : begin;
             for (Addr a = page - kPage; a < page + 2 * kPage; ++a) {
                 const bool stored = a >= first && a < first + kStored * n;
@@ -294,9 +300,7 @@ TEST_P(ReadModifyWrite, WritesNothingIfItsSecondPageFaults) {
         const BothModes run(p, GetParam(), [](SystemMachine &m) { m.page(kData + kPage, 0); });
         EXPECT_EQ(run.detailed.m.core.rip, kHandlerOfPageFault);
         EXPECT_EQ(run.detailed.m.core.cr2, kData + kPage);
-        SystemMachine before;
-        before.kernel64();
-        p.load(before);
+        const Loaded before(p);
         EXPECT_EQ(run.detailed.m.read<std::uint16_t>(physical(kData + kPage - 2)),
                   before.read<std::uint16_t>(physical(kData + kPage - 2)));
     }
