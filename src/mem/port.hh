@@ -79,7 +79,7 @@ class Port {
         Tick *touch = nullptr; ///< replacement time stamp of the cache entry
     };
     enum Right : unsigned { right_load = 1, right_store = 2 };
-    static constexpr unsigned kSlots = 512;
+    static constexpr unsigned kSlots = 1024; ///< as many as a 64 KiB first-level cache has lines
 
     /// The line's bytes if the access may proceed inline; `when` is the tick at which it completes.
     std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, data_bytes_, line, right, when); }
