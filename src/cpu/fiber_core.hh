@@ -53,7 +53,7 @@ class FiberCore : public Component {
         const Tick done = clock_.after(hit_step_);
         std::byte *b;
         if (kind == AccessKind::fetch)
-            b = port_.fetch_hit(line, done);
+            b = port_.fetch_hit(line, done) ? port_.fetched(line) : nullptr;
         else
             b = port_.hit(line, kind == AccessKind::load ? Port::right_load : Port::right_store, done);
         if (__builtin_expect(!b, 0))

@@ -82,8 +82,14 @@ class Port {
     static constexpr unsigned kSlots = 1024; ///< as many as a 64 KiB first-level cache has lines
 
     /// The line's bytes if the access may proceed inline; `when` is the tick at which it completes.
-    std::byte *hit(Addr line, Right right, Tick when) { return look(data_slots_, data_bytes_, line, right, when); }
-    std::byte *fetch_hit(Addr line, Tick when) { return look(fetch_slots_, fetch_bytes_, line, right_load, when); }
+    std::byte *hit(Addr line, Right right, Tick when) {
+        const Slot *const s = look(data_slots_, line, right, when);
+        return __builtin_expect(s == nullptr, 0) ? nullptr : bytes_of(line, s - data_slots_.data(), data_bytes_);
+    }
+    /// The same of an instruction fetch, without the bytes.
+    bool fetch_hit(Addr line, Tick when) { return look(fetch_slots_, line, right_load, when) != nullptr; }
+    /// The bytes of a line that fetch_hit() has found.
+    std::byte *fetched(Addr line) { return bytes_of(line, index(line), fetch_bytes_); }
 
     /// Slower inline path: asks the memory system whether the access at this address is a pure hit (and fills the slot).
     /// Returns the bytes of its line.
@@ -230,16 +236,18 @@ class Port {
                (kSlots - 1);
     }
 
-    std::byte *look(std::array<Slot, kSlots> &slots, const std::vector<std::byte *> &bytes, Addr line, unsigned right,
-                    Tick when) {
-        const unsigned i = index(line);
-        const Slot &s = slots[i];
+    const Slot *look(const std::array<Slot, kSlots> &slots, Addr line, unsigned right, Tick when) {
+        const Slot &s = slots[index(line)];
         // One comparison: the same line, and the right among its rights.
         if (__builtin_expect(((s.tag ^ (line | right)) & (~Addr{kLineBytes - 1} | right)) != 0, 0))
             return nullptr;
         *s.touch = when;
         ++inline_hits;
-        return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[i];
+        return &s;
+    }
+
+    std::byte *bytes_of(Addr line, std::size_t slot, const std::vector<std::byte *> &bytes) const {
+        return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[slot];
     }
 
     std::byte *bytes_ = nullptr;                      ///< null: those below say where lines are

@@ -197,7 +197,7 @@ class RandomTester::Issuer : public Component {
         const Addr line = line_of(l.addr);
         const Tick when = port_.hit_done(now);
         const bool reads = kind == AccessKind::load || kind == AccessKind::fetch;
-        std::byte *b = kind == AccessKind::fetch ? port_.fetch_hit(line, when)
+        std::byte *b = kind == AccessKind::fetch ? port_.fetch_hit(line, when) ? port_.fetched(line) : nullptr
                                                  : port_.hit(line, reads ? Port::right_load : Port::right_store, when);
         if (!b)
             b = port_.probe(kind, line, when);

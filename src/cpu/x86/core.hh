@@ -133,9 +133,8 @@ struct Core : State {
     }
 
     // --- breakpoints (debug.cc)
-    static constexpr std::uint8_t kWatchFetch = 1, kWatchData = 2, kWatchPort = 4;
-    std::uint8_t watched = 0; ///< what DR7 has enabled breakpoints for
-    std::uint8_t struck = 0;  ///< breakpoints on data and ports that the running instruction met, as in DR6
+    static constexpr std::uint8_t kWatchFetch = 1, kWatchData = 2, kWatchPort = 4; ///< in `watched`
+    std::uint8_t struck = 0; ///< breakpoints on data and ports that the running instruction met, as in DR6
     /// After a change of DR0 to DR3 or DR7.
     void debug_changed();
     /// False: #DB of a breakpoint at rip, if armed. `near`: one of them is in this page.
@@ -189,8 +188,9 @@ struct Core : State {
     static constexpr unsigned kJumps = 2048;
     Jump jumps[kJumps];
     bool remembers(const Jump &j, Addr a) const { return j.rip == a && (j.tag == global_tag || j.tag == local_tag); }
-    const Jump &jump_of(Addr a) const { return const_cast<Core *>(this)->jump_of(a); }
-    Jump &jump_of(Addr a) { return jumps[(a ^ a >> 11) & (kJumps - 1)]; }
+    static std::uint32_t jump_number(Addr a) { return static_cast<std::uint32_t>(a ^ a >> 11) & (kJumps - 1); }
+    const Jump &jump_of(Addr a) const { return jumps[jump_number(a)]; }
+    Jump &jump_of(Addr a) { return jumps[jump_number(a)]; }
     std::uint64_t local_generation = 1, global_generation = 1;
     std::uint64_t local_tag = 0, global_tag = 0;
 

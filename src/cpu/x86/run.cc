@@ -168,7 +168,7 @@ Exit Core::run(std::uint64_t budget) {
         }
         Block *b = next.block;
         if (before)
-            before->followed_by(b, rip - r[reg_block]);
+            before->followed_by(b, rip);
         before = b->kept ? b : nullptr;
         b->fetch_ahead(*this);
         r[reg_block] = rip;

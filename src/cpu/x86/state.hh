@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -159,7 +160,18 @@ struct Monitor {
 /// How instructions are decoded and addresses formed; part of a decoded block's identity.
 enum class Mode : std::uint8_t { code16, code32, code64 };
 
-struct State {
+/// What keeps a core from going straight on to the next instruction, interrupts and RFLAGS apart.
+struct Attention {
+    bool halted = false;        ///< HLT and MWAIT: until an interrupt
+    bool wait_for_sipi = false; ///< after INIT
+    std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI; kShadowDebug)
+    std::uint8_t watched = 0;   ///< what DR7 has enabled breakpoints for
+
+    /// Not 0: any of it.
+    std::uint32_t attention() const { return std::bit_cast<std::uint32_t>(*this); }
+};
+
+struct State : Attention {
     std::uint64_t r[kRegs] = {};
     Flags flags;
     std::uint64_t rip = 0; ///< up to date between blocks
@@ -183,11 +195,8 @@ struct State {
     std::uint64_t pat = 0x0007040600070406;
     std::vector<RememberedMsr> msrs; ///< the others, by number
 
-    bool halted = false; ///< HLT and MWAIT: until an interrupt
     Monitor monitor;
-    bool wait_for_sipi = false; ///< after INIT
-    bool nmi_blocked = false;   ///< until IRET
-    std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI; kShadowDebug)
+    bool nmi_blocked = false;                       ///< until IRET
     static constexpr std::uint8_t kShadowDebug = 2; ///< after MOV SS and POP SS: debug exceptions are held off as well
 
     bool protected_mode() const { return cr0 & cr0::pe; }

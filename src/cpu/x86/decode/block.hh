@@ -30,12 +30,13 @@ struct alignas(32) Block {
     static constexpr unsigned kMaxOps = 48;
     std::uint64_t key = 0; ///< physical address << 2 | mode
     PhysAddr second;       ///< if `crosses`: where the next page is
-    /// A guess at the next block and its distance from here, for host prefetches only: the block may have been freed,
+    /// A guess at the next block and where cores remember it, for host prefetches only: the block may have been freed,
     /// and threads that run this block in parallel may mix two guesses.
     std::atomic<const void *> successor = nullptr;
-    std::atomic<std::int32_t> successor_distance = 0;
-    std::atomic<bool> timed = false; ///< its operations know their timing
-    std::uint8_t count = 0;          ///< instructions; there is one operation more, which ends the block
+    std::atomic<std::uint32_t> successor_jump = 0;
+    std::atomic<bool> timed = false;    ///< its operations know their timing
+    std::atomic<bool> ordinary = false; ///< it is timed, and does not cross pages
+    std::uint8_t count = 0;             ///< instructions; there is one operation more, which ends the block
     bool stale : 1 = false;
     bool kept : 1 = false;    ///< lives on until it is stale: may be remembered
     bool crosses : 1 = false; ///< its one instruction ends in the next page
@@ -44,23 +45,23 @@ struct alignas(32) Block {
     Op *ops() { return reinterpret_cast<Op *>(this + 1); }
     const Op *ops() const { return reinterpret_cast<const Op *>(this + 1); }
 
-    /// `next` is run after this one, `distance` bytes from its beginning.
-    void followed_by(const Block *next, Addr distance) {
+    /// `next`, at address `rip`, is run after this one.
+    void followed_by(const Block *next, Addr rip) {
         if (successor.load(std::memory_order_relaxed) != next) {
             successor.store(next, std::memory_order_relaxed);
-            successor_distance.store(static_cast<std::int32_t>(distance), std::memory_order_relaxed);
+            successor_jump.store(Core::jump_number(rip), std::memory_order_relaxed);
         }
     }
-    /// The core is about to run this block: has the host fetch what will likely be run after it.
-    void fetch_ahead(const Core &c) const {
+    /// The core is about to run this block: has the host fetch what will likely be run after it, and returns the guess.
+    const void *fetch_ahead(const Core &c) const {
         constexpr unsigned kAhead = 3 * kLineBytes; // the header and five operations
         const void *const next = successor.load(std::memory_order_relaxed);
         if (!next)
-            return;
+            return next;
         for (unsigned i = 0; i < kAhead; i += kLineBytes)
             __builtin_prefetch(static_cast<const std::byte *>(next) + i);
-        __builtin_prefetch(
-            &c.jump_of(c.rip + static_cast<Addr>(std::int64_t{successor_distance.load(std::memory_order_relaxed)})));
+        __builtin_prefetch(&c.jumps[successor_jump.load(std::memory_order_relaxed)]);
+        return next;
     }
 
     struct Free {

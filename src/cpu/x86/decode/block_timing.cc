@@ -46,9 +46,8 @@ void BlockCache::time(Block &b) {
     if (!number_by_heads(b, code)) {
         const std::vector<TimedOp> all = timing_of(code, mode_of(b), b.count);
         for (unsigned i = 0; i <= b.count; ++i)
-            b.ops()[i].timing = timings_->number(all[i]);
+            b.ops()[i].timing = i < b.count ? timings_->number(all[i]) : 0;
     }
-    b.ops()[b.count].apart = true;
     // The line of an instruction's last byte is fetched at that instruction. `fetched`: end of the lines fetched so
     // far, counted from the block's first byte.
     const Addr first = b.key >> 2;
@@ -56,11 +55,13 @@ void BlockCache::time(Block &b) {
     for (unsigned i = 0; bytes && !b.crosses && i <= b.count; ++i) {
         Op &op = b.ops()[i];
         const unsigned end = op.start + op.length;
-        op.fetches = end > fetched;
-        op.apart |= op.fetches;
-        if (end > fetched)
-            fetched = static_cast<unsigned>(line_of(first + end - 1) + kLineBytes - first);
+        if (end <= fetched)
+            continue;
+        op.fetches = true;
+        op.timing = timings_->apart(op.timing);
+        fetched = static_cast<unsigned>(line_of(first + end - 1) + kLineBytes - first);
     }
+    b.ordinary.store(!b.crosses, std::memory_order_release);
     b.timed.store(true, std::memory_order_release);
 }
 

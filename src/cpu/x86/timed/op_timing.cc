@@ -252,6 +252,16 @@ std::size_t TimingTable::Hash::operator()(const TimedOp &o) const {
 
 std::uint32_t TimingTable::number(TimedOp o) {
     o.timing.complete();
+    return enter(o);
+}
+
+std::uint32_t TimingTable::apart(std::uint32_t number) {
+    TimedOp o{all_[number], pipes_[number]};
+    o.timing.touches |= kApart;
+    return enter(o);
+}
+
+std::uint32_t TimingTable::enter(const TimedOp &o) {
     const auto [at, inserted] = numbers_.try_emplace(o, static_cast<std::uint32_t>(all_.size()));
     if (inserted) {
         MOSCOPE_CHECK(all_.size() < 1u << Op::kTimingBits);

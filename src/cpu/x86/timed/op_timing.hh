@@ -35,10 +35,14 @@ inline bool is_plain(OpKind k) { return k == OpKind::plain || k == OpKind::stack
 /// What stands still for a time in the overlapping model: a divider, dispatch, or all of the core.
 enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatch, all };
 
+/// In OpTiming::touches: the blocking model has something to do before the operation besides waiting for its sources. No
+/// register has this bit.
+inline constexpr RegMask kApart = RegMask{1} << 63;
+
 struct alignas(32) OpTiming {
     RegMask reads = 0; ///< and `writes`: without the arithmetic flags, which the blocking model does not wait for
     RegMask writes = 0;
-    RegMask touches = 0;       ///< both
+    RegMask touches = 0;       ///< both, and kApart
     std::uint16_t address = 0; ///< those read for the addresses of its memory operands: general registers
     std::uint8_t latency = 1;  ///< issue to use, in cycles, its memory operand apart
     std::uint8_t occupies =
@@ -51,7 +55,7 @@ struct alignas(32) OpTiming {
 
     /// Fills in what follows from the rest.
     void complete() {
-        touches = reads | writes;
+        touches = reads | writes | (latency || occupies ? 0 : kApart); // of a block's end
         result = std::has_single_bit(writes) ? static_cast<std::uint8_t>(std::countr_zero(writes)) : kSeveral;
         lasts = latency != 1 || occupies;
     }
@@ -67,7 +71,7 @@ struct TimedOp {
 };
 
 /// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many
-/// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time.
+/// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time and is apart.
 class TimingTable {
   public:
     TimingTable();
@@ -78,11 +82,14 @@ class TimingTable {
     /// asked, about the whole block.
     std::uint32_t number_of(std::span<const std::uint8_t> bytes, unsigned values, Mode);
     static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+    /// The number of the same timing with kApart.
+    std::uint32_t apart(std::uint32_t number);
     /// By number. They stay where they are.
     const OpTiming *all() const { return all_.data(); }
     const OpPipes *pipes() const { return pipes_.data(); }
 
   private:
+    std::uint32_t enter(const TimedOp &);
     struct Hash {
         std::size_t operator()(const TimedOp &) const;
     };

@@ -30,9 +30,6 @@ Overlap::Overlap(TimedCore &core)
 
 void Overlap::run_block(Block &b) {
     TimedCore &k = core_;
-    if (__builtin_expect(!b.timed, 0))
-        c_.blocks->time(b);
-    b.fetch_ahead(c_);
     c_.r[reg_block] = c_.rip;
     c_.retired += b.count;
     const Op *op = b.ops();
@@ -70,8 +67,6 @@ void Overlap::run_block(Block &b) {
         branched(t, k.op_);
     k.pc_ = c_.address_of(k.op_);
     k.in_block_ = false;
-    if (b.crosses)
-        k.fetch_line_ = ~Addr{0};
 }
 
 /// Something else than a load has taken time: the front end has stood still meanwhile.

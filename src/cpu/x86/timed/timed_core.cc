@@ -57,7 +57,8 @@ void TimedCore::take_over(Tick t) {
     end_monitor_wait(c_);
     c_.set_direct(false);
     l1_tlb_.clear();
-    leaving_ = left_ = false;
+    after_block_ &= ~kLeaves;
+    left_ = false;
     stamp_ = since_ = t;
     spent_ = {};
     polling_.reset();
@@ -89,68 +90,49 @@ void TimedCore::settle(Tick t) {
 }
 
 template <bool kOverlaps> void TimedCore::run() {
+    Core &c = c_;
     while (true) {
         move_to(queue().now());
-        pending_ = 0;
+        pending_ = kApart;
         begin_group();
         fetch_line_ = ~Addr{0};
-        Block *before = nullptr; // the last one that was run, while it exists
-        const OpTiming *const timings = c_.blocks->timings().all();
-        while (!leaving_) {
+        const void *foreseen = block_ = nullptr; // what was run after block_ the last time
+        in_block_ = !kOverlaps;
+        const OpTiming *const timings = c.blocks->timings().all();
+        while (!leaving()) {
             if (ahead())
                 catch_up();
-            Core::Begin next;
-            const bool quiet = !may_attend();
-            if (const Core::Jump &j = c_.jump_of(c_.rip); __builtin_expect(quiet && c_.remembers(j, c_.rip), 1))
-                next.block = j.block;
-            else if (!kOverlaps && quiet && !buffers_ && (next.block = c_.blocks->find_at_hand(c_)))
+            Block *block;
+            const bool quiet = !may_attend(c);
+            if (const Core::Jump &j = c.jump_of(c.rip); __builtin_expect(quiet && c.remembers(j, c.rip), 1))
+                block = j.block;
+            else if (!kOverlaps && quiet && !buffers_ && (block = c.blocks->find_at_hand(c)))
                 ; // nothing has to be looked at
-            else if (next = begin_block<kOverlaps>(); !next.block) {
-                const Exit why = c_.exit;
-                c_.exit = Exit::none;
-                if (why == Exit::halt) {
-                    if (kOverlaps)
-                        overlap_->come_to_rest();
-                    wait_idle();
-                } else if (why != Exit::none && !ended(why))
+            else if (!(block = begin_block<kOverlaps>())) {
+                if (!go_on<kOverlaps>())
                     break;
+                in_block_ = !kOverlaps;
                 continue;
             }
-            if (user_ != (c_.cpl == 3)) {
-                charge(Charge::busy);
-                user_ = !user_;
-            }
-            if (before)
-                before->followed_by(next.block, c_.rip - c_.r[reg_block]);
-            before = next.block->kept ? next.block : nullptr;
+            if (__builtin_expect(cpl_ != c.cpl, 0))
+                privilege_changed();
+            if (block != foreseen && block_)
+                block_->followed_by(block, c.rip);
+            if (__builtin_expect(!block->ordinary, 0))
+                prepare(*block);
+            foreseen = block->fetch_ahead(c);
+            block_ = block;
             if constexpr (kOverlaps) {
-                overlap_->run_block(*next.block);
-                if (c_.exit != Exit::none)
+                overlap_->run_block(*block);
+                if (c.exit != Exit::none)
                     overlapped_exit();
             } else
-                run_block(*next.block, timings);
-            if (__builtin_expect(c_.exit == Exit::none && !next.trap, 1))
+                run_block(c, *block, timings);
+            if (__builtin_expect(c.exit == Exit::none && !after_block_, 1))
                 continue;
-            pc_ = c_.address_of(op_);
-            in_block_ = false;
-            op_ = &kNone;                                    // what an exception stores is not the instruction's
-            if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions empty it
-                drain_combiner(true);
-            if (kOverlaps)
-                overlap_->look_up_begins();
-            const bool goes_on = c_.end_block(next);
-            if (kOverlaps)
-                overlap_->look_up_ended();
-            if (!goes_on) {
-                const Exit why = c_.exit;
-                c_.exit = Exit::none;
-                if (why == Exit::halt)
-                    wait_idle();
-                else if (why == Exit::pause)
-                    spin_loop_iteration();
-                else if (!ended(why))
-                    break;
-            }
+            if (!end_block<kOverlaps>())
+                break;
+            in_block_ = !kOverlaps;
         }
         fence();
         if (kOverlaps)
@@ -165,7 +147,62 @@ template <bool kOverlaps> void TimedCore::run() {
     }
 }
 
-template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
+void TimedCore::privilege_changed() {
+    cpl_ = c_.cpl;
+    if (user_ == (cpl_ == 3))
+        return;
+    charge(Charge::busy);
+    user_ = !user_;
+}
+
+void TimedCore::prepare(Block &b) {
+    if (!b.timed)
+        c_.blocks->time(b);
+    if (b.crosses)
+        after_block_ |= kRare;
+}
+
+/// After a block that was left early, or of which more is to be looked at. False: the core leaves detailed mode.
+template <bool kOverlaps> bool TimedCore::end_block() {
+    Block &b = *block_;
+    if (!b.kept)
+        block_ = nullptr;
+    Core::Begin done = std::exchange(begun_, {});
+    done.block = &b;
+    after_block_ &= ~kRare;
+    if (b.crosses)
+        fetch_line_ = ~Addr{0};
+    if (c_.exit == Exit::none && !done.trap)
+        return true;
+    pc_ = c_.address_of(op_);
+    in_block_ = false;
+    op_ = &kNone;                                    // what an exception stores is not the instruction's
+    if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions empty it
+        drain_combiner(true);
+    if (kOverlaps)
+        overlap_->look_up_begins();
+    const bool goes_on = c_.end_block(done);
+    if (kOverlaps)
+        overlap_->look_up_ended();
+    return goes_on || go_on<false>();
+}
+
+/// What `exit` asks for between two blocks. False: the core leaves detailed mode.
+template <bool kRests> bool TimedCore::go_on() {
+    const Exit why = std::exchange(c_.exit, Exit::none);
+    switch (why) {
+    case Exit::none: return true;
+    case Exit::pause: spin_loop_iteration(); return true;
+    case Exit::halt:
+        if (kRests)
+            overlap_->come_to_rest();
+        wait_idle();
+        return true;
+    default: return ended(why);
+    }
+}
+
+template <bool kOverlaps> Block *TimedCore::begin_block() {
     bool interrupts = false;
     const bool visible = now() >= visible_ || (c_.signals.pending & dev::CoreSignals::stop);
     if (c_.signals.pending && visible && interrupts_need_poll(c_)) { // a masked interrupt costs nothing
@@ -190,7 +227,12 @@ template <bool kOverlaps> Core::Begin TimedCore::begin_block() {
         next = c_.begin_block(attend, interrupts);
     if constexpr (kOverlaps)
         overlap_->look_up_ended();
-    return next;
+    in_block_ = !kOverlaps && next.block;
+    if (next.block && (next.trap || next.resumed || !next.block->kept)) {
+        begun_ = next;
+        after_block_ |= kRare;
+    }
+    return next.block;
 }
 
 bool TimedCore::ended(Exit why) {
@@ -200,42 +242,37 @@ bool TimedCore::ended(Exit why) {
     charge(Charge::busy);
     queue().stop();
     catch_up();
-    return !leaving_;
+    return !leaving();
 }
 
-inline void TimedCore::run_block(Block &b, const OpTiming *timings) {
-    Core &c = c_;
-    if (__builtin_expect(!b.timed, 0))
-        c.blocks->time(b);
-    b.fetch_ahead(c);
+inline void TimedCore::run_block(Core &c, Block &b, const OpTiming *timings) {
     c.r[reg_block] = c.rip;
     c.retired += b.count;
     const Op *op = b.ops();
-    op_ = op;
-    in_block_ = true;
     if (const PhysAddr at(line_of(b.key >> 2)); at.value != fetch_line_)
-        if (const Addr line = dram(at); line != PhysMap::kNone)
+        if (const Addr line = c.phys.dram_address(at); line != PhysMap::kNone) {
+            op_ = op;
             fetch(at, line);
+        }
     accesses_ = 0;
     load_ready_ = 0;
     RegMask pending = pending_; // nothing else touches it meanwhile
     while (true) {
         op_ = op;
-        if (__builtin_expect(op->apart, 0)) {
-            if (op->fetches)
-                fetch_of(b, op);
-            if (!op->timing) {
-                op->exec(c, op);
-                break;
-            }
-        }
         const OpTiming &timing = timings[op->timing];
-        if (--room_ < 0) {
-            next_cycle();
-            --room_;
+        if (pending & timing.touches) {
+            if (timing.touches & kApart) {
+                if (!op->timing) {
+                    op->exec(c, op);
+                    break;
+                }
+                fetch_of(*block_, op);
+            }
+            take_slot();
+            pending = wait_for_sources(timing, pending); // kApart stays
+        } else {
+            take_slot();
         }
-        if (pending & timing.touches)
-            pending = wait_for_sources(timing, pending);
         op = op->exec(c, op);
         if (timing.lasts | accesses_) { // one branch for both
             if (timing.lasts || load_ready_)
@@ -249,8 +286,6 @@ inline void TimedCore::run_block(Block &b, const OpTiming *timings) {
             break;
     }
     pending_ = pending;
-    if (b.crosses)
-        fetch_line_ = ~Addr{0};
     room_ = 0; // a taken branch, or the end of the block, ends the group
 }
 
@@ -264,7 +299,7 @@ inline RegMask TimedCore::wait_for_sources(const OpTiming &t, RegMask pending) {
             --room_; // the operation itself
         }
     }
-    return pending & ~t.touches;
+    return pending & ~(t.reads | t.writes);
 }
 
 inline RegMask TimedCore::result_later(const OpTiming &timing, RegMask pending) {

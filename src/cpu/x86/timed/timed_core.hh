@@ -84,7 +84,7 @@ class TimedCore final : public FiberCore {
     void take_over(Tick t);
     /// Asks the core to leave detailed mode at its next instruction boundary, with its buffer empty.
     void ask_to_leave() {
-        leaving_ = true;
+        after_block_ |= kLeaves;
         if (waiting_idle_ || asleep())
             schedule_no_later_than(queue().now());
     }
@@ -209,24 +209,30 @@ class TimedCore final : public FiberCore {
     void body() override { overlap_ ? run<true>() : run<false>(); }
     template <bool kOverlaps> void run();
     void completed(const Access &) override {}
-    void run_block(Block &b, const OpTiming *timings);
+    void run_block(Core &c, Block &b, const OpTiming *timings);
     /// Whether something is to be looked at before the next instruction, interrupts and breakpoints apart.
     bool attends() const {
         return (c_.shadow | c_.halted | c_.wait_for_sipi) || (c_.flags.system & (Flags::tf | Flags::rf));
     }
     /// Whether attends() may hold, or an interrupt or a breakpoint be due: one test for all.
-    bool may_attend() const {
-        return (static_cast<std::uint64_t>(c_.shadow | c_.halted | c_.wait_for_sipi | c_.watched) | c_.signals.pending |
-                (c_.flags.system & (Flags::tf | Flags::rf))) != 0;
+    static bool may_attend(const Core &c) {
+        return (c.attention() | c.signals.pending | (c.flags.system & (Flags::tf | Flags::rf))) != 0;
     }
     /// Takes pending interrupts and finds the next block, as Core::begin_block does.
-    template <bool kOverlaps> Core::Begin begin_block();
+    template <bool kOverlaps> Block *begin_block();
+    /// Makes a block ready to be run.
+    void prepare(Block &);
+    template <bool kOverlaps> bool end_block();
+    template <bool kRests> bool go_on();
+    /// Core::cpl is not cpl_.
+    void privilege_changed();
     /// After an instruction that has left its block early.
     void overlapped_exit();
     /// Before an operation that touches registers of `pending`: until its sources are there. Returns what is pending then.
     RegMask wait_for_sources(const OpTiming &t, RegMask pending);
     /// After an operation that lasts, or has accessed memory. Returns what is pending then.
     RegMask result_later(const OpTiming &timing, RegMask pending);
+    bool leaving() const { return after_block_ & kLeaves; }
     /// Stops the run here. False: the core leaves detailed mode.
     bool ended(Exit why);
     void take_split_lock();
@@ -252,6 +258,13 @@ class TimedCore final : public FiberCore {
     /// The same, then a look whether it was to decoded code by then. Returns true.
     bool store_later(Addr dram, const void *from, unsigned size);
     void next_cycle();
+    /// An operation issues: in the present cycle, or in the next one if that has no room.
+    void take_slot() {
+        if (--room_ < 0) {
+            next_cycle();
+            --room_;
+        }
+    }
     /// What issues next begins a cycle.
     void begin_group() { room_ = static_cast<int>(params_.issue_width); }
     /// The core stands still for this many cycles, for a reason of its own.
@@ -355,21 +368,27 @@ class TimedCore final : public FiberCore {
     Addr pc_ = 0; ///< between blocks: of the next instruction, or of the one that the block ended with
     Addr va_ = 0;
     Addr fetch_line_ = ~Addr{0}; ///< physical address
+    Block *block_ = nullptr;     ///< that runs, or was run last; null: none, or it may be gone
     /// Events that an iteration of a spin loop must not contain if it is to be skipped.
     std::uint64_t disturbances_ = 0;
     int room_ = 0; ///< operations that the present cycle may still issue; the one that issues next may bring it below 0
     unsigned accesses_ = 0;
-    bool in_block_ = false; ///< stays so until the next block is looked up
-    bool buffers_ = false;  ///< false: store buffer and write combiner are empty
-    bool user_ = false;     ///< charges go to user time
+    bool in_block_ = false; ///< once true it stays so until a block is left early or looked up anew
+    /// What the loop has to look at after the block that runs.
+    std::uint8_t after_block_ = 0;
+    static constexpr std::uint8_t kLeaves = 1; ///< the core shall leave detailed mode
+    static constexpr std::uint8_t kRare =
+        2;                 ///< `begun_` tells more of the block, or it is not `kept`, or it crosses pages
+    bool buffers_ = false; ///< false: store buffer and write combiner are empty
+    bool user_ = false;    ///< charges go to user time
+    unsigned cpl_ = 0;     ///< the privilege level for which user_ holds
     bool waiting_memory_ = false;
     bool waiting_core_ = false; ///< for something of its own: an address, or the end of requests that nothing needs
-    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, leaving_ = false,
-         left_ = true;
+    bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, left_ = true;
     const TimedParams params_;
     std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
     // The scoreboard, in cycles.
-    RegMask pending_ = 0;
+    RegMask pending_ = kApart; ///< registers whose values are not there yet; always with kApart
     std::int64_t load_ready_ = 0;
     std::array<std::int64_t, 34> ready_{};
     StoreBuffer stores_;
@@ -390,6 +409,7 @@ class TimedCore final : public FiberCore {
     Tick visible_ = 0;                 ///< from here on the core notices its signals
     std::unique_ptr<Overlap> overlap_; ///< null: the blocking model
     Overlap *looks_ahead_ = nullptr;
+    Core::Begin begun_; ///< with `kRare`; else as it was made
 };
 
 inline void TimedCore::fetch(PhysAddr at, Addr line) {

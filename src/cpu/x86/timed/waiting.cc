@@ -53,7 +53,7 @@ void TimedCore::wait_idle() {
     charge(Charge::busy);
     waiting_idle_ = true;
     bool stop = false;
-    while (!leaving_) {
+    while (!leaving()) {
         if (c_.monitor.waiting && now() > queue().now()) {
             catch_up(); // meanwhile anything may happen, so it is looked at after that
             continue;
@@ -72,7 +72,7 @@ void TimedCore::wait_idle() {
     port_.sleeping_ = nullptr;
     waiting_idle_ = false;
     charge(Charge::idle);
-    if (!stop && !leaving_)
+    if (!stop && !leaving())
         end_monitor_wait(c_);
 }
 
@@ -126,14 +126,14 @@ void TimedCore::spin_loop_iteration() {
     spun_ = c_.spun;
     const SpinLoop::Iteration counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
     if (!spin_.iterated(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ ||
-        !params_.skip_spinning || stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving_ || c_.watched ||
+        !params_.skip_spinning || stamp_ != now() || !stores_.empty() || !combiner_.idle() || leaving() || c_.watched ||
         (overlap_ && !overlap_->at_rest()) || port_.prefetching() || c_.signals.pending > dev::CoreSignals::intr ||
         (c_.signals.pending && (c_.flags.system & Flags::if_)))
         return;
-    for (RegMask m = pending_; m; m &= m - 1)
+    for (RegMask m = pending_ & ~kApart; m; m &= m - 1)
         if (ready_[static_cast<unsigned>(std::countr_zero(m))] > cursor().cycle())
             return;
-    pending_ = 0;
+    pending_ = kApart;
 
     port_.sleeping_ = this;
     port_.wake_ = [](void *self) {

@@ -24,6 +24,8 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
     Charges() { core.observer = this; }
     void transaction(const Transaction &t) override {
         seen.push_back({t.access->addr.value, t.pc, t.va, t.access->kind, t.exposed, t.walk});
+        if (t.access->addr.value == lost_again)
+            port.lose(lost_again);
     }
     void spun(const Spin &) override {}
     void stored(unsigned, Addr, unsigned, Addr) override {}
@@ -58,6 +60,7 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
     Tick memory() const { return core.spent(TimedCore::Charge::memory); }
 
     std::vector<Seen> seen;
+    Addr lost_again = 0; ///< a line that the core loses as soon as it has it
 };
 
 } // namespace
@@ -120,6 +123,26 @@ TEST_F(Charges, AJumpIsNotChargedWithTheFetchOfItsTarget) {
     run({0xeb, 0x7e}); // jmp target
     ASSERT_EQ(seen.size(), 1u);
     EXPECT_EQ(seen[0].pc, target);
+}
+
+TEST_F(Charges, AfterAFetchThatFaultsALoadIsChargedToTheHandlersInstruction) {
+    constexpr Addr kAbsent = 0x80000, kHandler = SystemMachine::kHandlers + 16 * exc_pf;
+    m.small_pages();
+    m.page(kAbsent, 0);
+    m.code(kHandler, {0x8b, 0x03, 0x49, 0xff, 0xc8, 0x74, 0x02, 0xff, 0xe1, 0xf4});
+    // mov eax, [rbx]; dec r8; jz end; jmp rcx; end: hlt
+    m.core.r[r8] = 4; // the core finds the handler anew at first, then where it remembers it
+    m.core.r[rcx] = kAbsent;
+    port.lose(kA);
+    lost_again = kA;
+    run({0xff, 0xe1}); // jmp rcx
+    unsigned loads = 0;
+    for (const Seen &s : seen)
+        if (s.at == kA) {
+            EXPECT_EQ(s.pc, kHandler);
+            ++loads;
+        }
+    EXPECT_EQ(loads, 4u);
 }
 
 TEST_F(Charges, APageWalkHasNoAddressAndItsUpdatesOfBitsAreWalksToo) {

@@ -24,6 +24,22 @@ TEST(TimingTable, NumbersEachTimingOnceAndKeepsItWhereItIs) {
     EXPECT_EQ(std::set<std::uint32_t>(numbers.begin(), numbers.end()).size(), numbers.size());
 }
 
+TEST(TimingTable, AnOperationApartDiffersInNothingElse) {
+    TimingTable table;
+    const OpTiming *all = table.all();
+    EXPECT_TRUE(all[0].touches & kApart) << "a block's end";
+    const std::uint32_t n = table.number({{.reads = 3, .writes = 5, .latency = 3}, {}}), apart = table.apart(n);
+    EXPECT_NE(apart, n);
+    EXPECT_EQ(table.apart(n), apart);
+    EXPECT_EQ(table.apart(apart), apart);
+    EXPECT_EQ(table.number({{.reads = 3, .writes = 5, .latency = 3}, {}}), n);
+    OpTiming same = all[n];
+    EXPECT_EQ(same.touches, RegMask{7});
+    same.touches |= kApart;
+    EXPECT_EQ(all[apart], same);
+    EXPECT_EQ(table.pipes()[apart], table.pipes()[n]);
+}
+
 TEST(TimingTable, CodeThatCannotBeReadTakesACycleForEachInstruction) {
     const std::vector<TimedOp> all = timing_of({}, Mode::code64, 3);
     ASSERT_EQ(all.size(), 4u);
