@@ -10,9 +10,9 @@ void Attribution::log_to(const std::string &path) {
 }
 
 void Attribution::watch(std::unique_ptr<PageWatch> pages) {
-    pages_ = std::move(pages);
+    watch_ = std::move(pages);
     for (AttributionPart &p : parts_)
-        p.watch(pages_.get());
+        p.watch(watch_.get());
 }
 
 // Not in the header, so that stored() saves no registers for it.

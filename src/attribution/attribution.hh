@@ -30,18 +30,20 @@ class Attribution final : public x86::TransactionObserver {
 
     Attribution(std::vector<unsigned> chip_of_core, std::uint64_t dram_bytes)
         : chip_of_core_(std::move(chip_of_core)),
-          parts_{AttributionPart{chip_of_core_, dram_bytes}, AttributionPart{chip_of_core_, dram_bytes}} {}
+          pages_(dram_bytes),
+          parts_{AttributionPart{chip_of_core_, pages_}, AttributionPart{chip_of_core_, pages_}} {}
 
     void transaction(const x86::Transaction &t) override {
-        sample(t);
-        transaction(t, snapshot(t));
+        if (__builtin_expect(loads_ || stacks_, 0))
+            sample(t);
+        at(t.access->addr.value).transaction(t);
     }
     /// With the snapshot of its page from the moment at which it ended.
     void transaction(const x86::Transaction &t, const PageSnapshot &page) {
         at(t.access->addr.value).transaction(t, page);
     }
     PageSnapshot snapshot(const x86::Transaction &t) const {
-        return pages_ ? pages_->snapshot(t.access->addr.value) : PageSnapshot{};
+        return watch_ ? watch_->snapshot(t.access->addr.value) : PageSnapshot{};
     }
     void spun(const x86::Spin &s) override {
         sample(s);
@@ -49,7 +51,7 @@ class Attribution final : public x86::TransactionObserver {
     }
     void count_spin(const x86::Spin &s) { at(s.look.dram).spun(s); }
     /// What is counted by core: samples of the stack of the core that has waited, and its loads in flight, if they are wanted.
-    void sample(const x86::Transaction &t) const {
+    [[gnu::noinline]] void sample(const x86::Transaction &t) const {
         if (loads_)
             loads_->ended(t);
         if (stacks_ && t.exposed)
@@ -59,9 +61,10 @@ class Attribution final : public x86::TransactionObserver {
         if (stacks_)
             stacks_->waited(s.core, line_of(s.look.dram), s.time);
     }
+    /// `size`: 1 or more.
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
-        const std::uint64_t bytes = AttributionPart::bytes_of(dram, size);
-        if (!at(dram).stored_again(core, dram, bytes, pc))
+        const std::uint64_t bytes = ~std::uint64_t{0} >> (-size & (kLineBytes - 1)) << line_offset(dram);
+        if (!AttributionPart::stored_again(pages_, core, dram, bytes, pc))
             stored_bytes(core, dram, bytes, pc);
     }
     void stored_by_device(Addr dram, unsigned size) {
@@ -71,13 +74,13 @@ class Attribution final : public x86::TransactionObserver {
     void stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc);
     void stored_by_device_bytes(Addr dram, std::uint64_t bytes) { at(dram).stored_by_device(dram, bytes); }
     void expected(Addr dram) override {
-        at(dram).expected(dram);
+        AttributionPart::expected(pages_, dram);
         page_expected(dram);
     }
     void prefetched(unsigned core, Addr dram) override { at(dram).prefetched(core, dram); }
     void page_expected(Addr dram) const {
-        if (pages_)
-            pages_->expected(dram);
+        if (watch_)
+            watch_->expected(dram);
     }
 
     /// Writes every transaction from here on to a file too, in the order of the calls.
@@ -119,9 +122,10 @@ class Attribution final : public x86::TransactionObserver {
     std::vector<const TransactionCounts *> counts() const;
 
     std::vector<unsigned> chip_of_core_;
+    AttributionPart::Pages pages_;
     mutable std::array<AttributionPart, kParts> parts_; ///< mutable: reading settles their counts
     std::unique_ptr<TransactionLog> log_;
-    std::unique_ptr<PageWatch> pages_;
+    std::unique_ptr<PageWatch> watch_;
     std::unique_ptr<StackSamples> stacks_;
     std::unique_ptr<LoadsInFlight> loads_;
 };

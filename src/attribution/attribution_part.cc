@@ -14,22 +14,18 @@ constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 /// Of a writer; 0 for a device and for no writer.
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
+bool is_store(AccessKind k) { return k == AccessKind::store || k == AccessKind::nt_store; }
+
 } // namespace
 
-AttributionPart::AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes)
-    : chip_of_core_(chip_of_core), pages_((dram_bytes >> 21) + 1) {
+AttributionPart::AttributionPart(const std::vector<unsigned> &chip_of_core, Pages &pages)
+    : chip_of_core_(chip_of_core), pages_(pages) {
     MOSCOPE_CHECK(chip_of_core_.size() <= 64);
 }
 
-AttributionPart::Page *AttributionPart::page_at(Addr dram) {
-    auto &block = pages_[dram >> 21];
-    if (!block)
-        block = std::make_unique<std::array<std::unique_ptr<Page>, 512>>();
-    auto &page = (*block)[dram >> 12 & 511];
-    if (!page)
-        page = std::make_unique<Page>();
-    known_[(dram >> 12) % known_.size()] = {dram >> 12, page.get()};
-    return page.get();
+AttributionPart::Page &AttributionPart::begin_page(Addr dram) {
+    own_pages_.push_back(std::make_unique<Page>());
+    return *(pages_.of(dram) = own_pages_.back().get());
 }
 
 void AttributionPart::mark_written(Line &l, std::uint64_t cores) {
@@ -48,43 +44,15 @@ void AttributionPart::taken_over(Line &l, std::uint8_t by) {
     l.writer = by;
 }
 
-MissClass AttributionPart::classify(Line &l, const x86::Transaction &t, std::uint64_t bytes) {
-    // The access that it waited for is the one that tells why the line was not there, and it may be reported later.
-    if (t.access->secondary)
-        return MissClass::secondary;
-    const unsigned c = t.core;
-    std::uint64_t news = l.written ? l.written[c] : 0;
-    if (l.writer != c)
-        news |= l.tenure;
-    MissClass k;
-    if (!(l.had & bit(c)))
-        k = MissClass::cold;
-    else if (news & bytes)
-        k = MissClass::true_sharing;
-    else if (news)
-        k = MissClass::false_sharing;
-    else if (t.access->held)
-        k = MissClass::upgrade;
-    else
-        k = MissClass::capacity;
-    has_it(l, c);
-    return k;
-}
-
-void AttributionPart::has_it(Line &l, unsigned c) {
-    if (l.writer != kNoWriter && l.writer != c) {
-        mark_written(l, l.had & ~bit_of(l.writer) & ~bit(c));
-        l.tenure = 0;
-    }
-    if (l.written)
-        l.written[c] = 0;
-    l.had |= bit(c);
+void AttributionPart::end_tenure(Line &l, unsigned c) {
+    mark_written(l, l.had & ~bit_of(l.writer) & ~bit(c));
+    l.tenure = 0;
 }
 
 void AttributionPart::begin_page_use(Page &page, const PageSnapshot &snapshot) {
     if (page.now.use && !page.now.snapshot.identified)
         page_uses_[page.now.use - 1].next = static_cast<std::uint32_t>(page_uses_.size() + 1);
-    page_uses_.push_back({snapshot});
+    page_uses_.add({snapshot});
     page.now = {snapshot, static_cast<std::uint32_t>(page_uses_.size())};
 }
 
@@ -100,15 +68,15 @@ void AttributionPart::begin_line_use(const Page &page, Line &l, Addr dram) {
             return;
         }
         before.waiters = l.waiters;
-        before.walk = l.walk;
-        before.fetch = l.fetch;
+        before.accessed_by = l.accessed_by;
         before.cleared = l.cleared;
     }
-    line_uses_.push_back({.line = line_of(dram), .page_use = page.now.use});
+    line_uses_.add({.line = line_of(dram), .page_use = page.now.use});
     l.line_use = static_cast<std::uint32_t>(line_uses_.size());
     l.page_use = page.now.use;
     l.waiters = 0;
-    l.address_known = l.walk = l.fetch = false;
+    l.address_known = false;
+    l.accessed_by = 0;
     l.cleared = pages_of_guest_ && !page.now.snapshot.identified;
 }
 
@@ -119,11 +87,12 @@ AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, Addr li
 AttributionPart::LineUseInfo AttributionPart::info_of(std::uint32_t use, const Line &l, std::size_t page_uses) const {
     const LineUse &c = line_uses_[use - 1];
     const bool present = l.line_use == use;
+    const std::uint8_t accessed_by = present ? l.accessed_by : c.accessed_by;
     LineUseInfo a{c.va,
                   c.address_space,
                   c.user,
-                  present ? l.walk : c.walk,
-                  present ? l.fetch : c.fetch,
+                  (accessed_by & Line::kWalk) != 0,
+                  (accessed_by & Line::kFetch) != 0,
                   present ? l.waiters : c.waiters,
                   c.page_use != 0,
                   {}};
@@ -159,14 +128,6 @@ AttributionPart::LineUseInfo AttributionPart::kept_info_of(std::uint32_t use, Ad
                                                            : info_of(use, line_at(line), kept_page_uses_);
 }
 
-void AttributionPart::note_access(Line &l, Addr va, Addr address_space, bool user) {
-    LineUse &c = line_uses_[l.line_use - 1];
-    c.va = va;
-    c.address_space = address_space;
-    c.user = user;
-    l.address_known = va != 0;
-}
-
 void AttributionPart::spun(const x86::Spin &s) {
     const Addr a = s.look.dram;
     const Page &page = page_of(a);
@@ -193,64 +154,121 @@ void AttributionPart::spun(const x86::Spin &s) {
         note_access(l, s.look.va, s.look.address_space, s.look.user);
 }
 
-void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot &snapshot) {
+[[gnu::always_inline]] inline MissClass AttributionPart::classify(Line &l, const x86::Transaction &t) {
+    // The access that it waited for is the one that tells why the line was not there, and it may be reported later.
+    if (t.access->secondary)
+        return MissClass::secondary;
+    const unsigned c = t.core;
+    std::uint64_t news = l.written ? l.written[c] : 0;
+    if (l.writer != c)
+        news |= l.tenure;
+    MissClass k;
+    if (!(l.had & bit(c)))
+        k = MissClass::cold;
+    else if (news & bytes_of(t.access->addr.value, t.access->size))
+        k = MissClass::true_sharing;
+    else if (news)
+        k = MissClass::false_sharing;
+    else if (t.access->held)
+        k = MissClass::upgrade;
+    else
+        k = MissClass::capacity;
+    has_it(l, c);
+    return k;
+}
+
+[[gnu::always_inline]] inline MissClass AttributionPart::count_end(Line &l, const x86::Transaction &t, Addr other_pc) {
     const Access &x = *t.access;
     const Addr dram = x.addr.value;
+    const MissClass miss = classify(l, t);
+    if (is_store(x.kind)) {
+        l.store = miss;
+        l.before_pc = other_pc;
+    }
+    static_assert(Line::kWalk == 1 && Line::kFetch == 2);
+    l.accessed_by = static_cast<std::uint8_t>(l.accessed_by | t.walk | (x.kind == AccessKind::fetch) << 1);
+    ++sums_.transactions;
+    if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
+        Recent &recent = recent_[t.core];
+        recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), other_pc};
+    }
+    Tick *const __restrict sums = sums_.segments.data();
+    for (unsigned s = 0; s < kSegments; ++s)
+        sums[s] += x.path.in[s];
+    const std::uint64_t ns = static_cast<std::uint64_t>(x.done - x.issued) / kTicksPerNs;
+    MOSCOPE_CHECK(ns >> 42 == 0); // an hour: it has ended, and not before it began
+    ++sums_.by_log2_ns[static_cast<unsigned>(63 - std::countl_zero(2 * ns + 1))];
+    return miss;
+}
+
+[[gnu::always_inline]] inline void AttributionPart::count_transaction(const x86::Transaction &t,
+                                                                      const PageSnapshot &snapshot) {
+    const Access &x = *t.access;
+    const Addr dram = x.addr.value;
+    TransactionCounts::Entry &entry = counts_.next();
     Page &page = page_of(dram);
     Line &l = page.line[dram >> kLineBits & 63];
-    const bool is_store = x.kind == AccessKind::store || x.kind == AccessKind::nt_store;
     put_aside(l);
     if (pages_of_guest_ && __builtin_expect(!page.now.use || !snapshot.same_use(page.now.snapshot), 0))
         begin_page_use(page, snapshot);
     count(page, l, dram);
-    if (__builtin_expect(!l.address_known, 0))
+    if (!l.address_known)
         note_access(l, t.va, t.address_space, t.user);
     l.waiters |= bit(t.core);
     if (l.cleared && !t.wait) // the buffer's wait is at the address of the store that found no room
-        l.cleared = is_store && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
+        l.cleared = is_store(x.kind) && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
-    const Addr other_pc = writer != t.core ? l.writer_pc : 0;
-    TransactionKey key{.writer = other_pc,
-                       .waiter = t.pc,
-                       .address_space = TransactionKey::space_of(t.pc, t.address_space),
-                       .line = static_cast<std::uint32_t>(dram >> kLineBits),
-                       .use = l.line_use,
-                       .miss = l.store,
-                       .offset = static_cast<std::uint8_t>(line_offset(dram))};
+    Addr other_pc = writer != t.core ? l.writer_pc : 0;
+    MissClass miss = l.store;
+    bool of_episode = false;
+    if (__builtin_expect(
+            t.wait,
+            0)) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
+        other_pc = l.before_pc;
+    } else {
+        miss = count_end(l, t, other_pc);
+        of_episode = episodes_.wants(line_of(dram));
+    }
+    TransactionKey &key = entry.key;
+    key.writer = other_pc;
+    key.waiter = t.pc;
+    key.address_space = TransactionKey::space_of(t.pc, t.address_space);
+    key.line = static_cast<std::uint32_t>(dram >> kLineBits);
+    key.use = l.line_use;
+    key.miss = miss;
+    key.offset = static_cast<std::uint8_t>(line_offset(dram));
+    key.supplier = TransactionKey::kNoSupplier;
+    key.from = key.to = 0;
     if (x.supplier_chip != Access::kUnknown16) {
         key.supplier = x.supplier;
         key.from = static_cast<std::uint8_t>(x.supplier_chip);
         key.to = static_cast<std::uint8_t>(chip_of_core_[t.core]);
     }
-    if (t.wait) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
-        key.writer = l.before_pc;
-    } else {
-        key.miss = classify(l, t, bytes_of(dram, x.size));
-        if (is_store) {
-            l.store = key.miss;
-            l.before_pc = other_pc;
-        }
-        l.walk |= t.walk;
-        l.fetch |= x.kind == AccessKind::fetch;
-        ++sums_.transactions;
-        if (x.kind == AccessKind::load || x.kind == AccessKind::rmw) {
-            Recent &recent = recent_[t.core];
-            recent.entry[recent.next++ % recent.entry.size()] = {line_of(dram), other_pc};
-        }
-        for (unsigned s = 0; s < kSegments; ++s)
-            sums_.segments[s] += x.path.in[s];
-        MOSCOPE_CHECK(x.done >= x.issued && x.done != kNever);
-        const auto ns = static_cast<std::uint64_t>((x.done - x.issued) / kTicksPerNs);
-        ++sums_.by_log2_ns[static_cast<unsigned>(std::bit_width(ns))];
-    }
-    const bool prefetched = log_ && !t.wait && prefetched_.erase(line_of(dram) | t.core) != 0;
+    entry.time = t.exposed;
+    entry.count = !t.wait;
+    counts_.add(entry);
+    if (__builtin_expect(log_ != nullptr || of_episode, 0))
+        record(t, l.line_use, writer, other_pc, miss, of_episode);
+}
+
+void AttributionPart::transaction(const x86::Transaction &t, const PageSnapshot &snapshot) {
+    count_transaction(t, snapshot);
+}
+
+void AttributionPart::transaction(const x86::Transaction &t) {
+    count_transaction(t, pages_of_guest_ ? pages_of_guest_->snapshot(t.access->addr.value) : PageSnapshot{});
+}
+
+void AttributionPart::record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
+                             MissClass k, bool of_episode) {
+    const bool prefetched = log_ && !t.wait && prefetched_.erase(line_of(t.access->addr.value) | t.core) != 0;
+    const TransactionRecord r =
+        record_of(t, use, t.wait ? kNoWriter : writer, writer_pc, t.wait ? MissClass::count : k, prefetched);
     if (log_)
-        log_->write(record_of(t, l.line_use, t.wait ? kNoWriter : writer, key.writer,
-                              t.wait ? MissClass::count : key.miss, prefetched));
-    if (!t.wait && __builtin_expect(episodes_.wants(line_of(dram)), 0))
-        episodes_.add(record_of(t, l.line_use, writer, key.writer, key.miss, prefetched));
-    counts_.add(key, t.exposed, !t.wait);
+        log_->write(r);
+    if (of_episode)
+        episodes_.add(r);
 }
 
 TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
@@ -287,15 +305,19 @@ TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uin
 }
 
 void AttributionPart::reset() {
-    for (const LineUse &c : line_uses_) {
-        Page &page = page_of(c.line);
-        page.now.use = 0;
-        Line &l = page.line[c.line >> kLineBits & 63];
-        l.waiters = 0;
-        l.line_use = l.page_use = l.changed_after = 0;
-        l.store = MissClass::cold;
-        l.address_known = l.walk = l.fetch = l.cleared = false;
-    }
+    line_uses_.for_each_piece([this](std::span<const LineUse> piece) {
+        for (const LineUse &c : piece) {
+            Page &page = page_of(c.line);
+            page.now.use = 0;
+            Line &l = page.line[c.line >> kLineBits & 63];
+            l.waiters = 0;
+            l.line_use = l.changed_after = 0;
+            l.page_use = kNoUse;
+            l.store = MissClass::cold;
+            l.accessed_by = 0;
+            l.address_known = l.cleared = false;
+        }
+    });
     line_uses_.clear();
     page_uses_.clear();
     counts_.reset();

@@ -18,8 +18,9 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <unordered_set>
 #include <vector>
 
@@ -27,27 +28,49 @@
 #include "attribution/page_watch.hh"
 #include "attribution/transaction_counts.hh"
 #include "attribution/transaction_log.hh"
+#include "base/chunks.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope {
 
 class alignas(64) AttributionPart {
+    struct Page;
+
   public:
-    AttributionPart(const std::vector<unsigned> &chip_of_core, std::uint64_t dram_bytes);
+    /// All parts' pages by number; null: nothing has happened there. The host gives memory to what is used of the table.
+    class Pages {
+      public:
+        explicit Pages(std::uint64_t dram_bytes)
+            : of_(static_cast<Page **>(std::calloc(((dram_bytes >> 21) + 1) << 9, sizeof(void *)))) {
+            if (!of_)
+                throw std::bad_alloc();
+        }
+        Page *&of(Addr dram) { return of_[dram >> 12]; }
+
+      private:
+        struct Free {
+            void operator()(Page **p) const { std::free(p); }
+        };
+        std::unique_ptr<Page *[], Free> of_;
+    };
+
+    AttributionPart(const std::vector<unsigned> &chip_of_core, Pages &pages);
 
     /// `page`: snapshot of the line's page from the moment at which the transaction ended.
     void transaction(const x86::Transaction &, const PageSnapshot &page);
+    /// The same of one that ends now.
+    void transaction(const x86::Transaction &);
     void spun(const x86::Spin &);
     /// `bytes` of the line at `dram`.
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
         written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc);
     }
-    /// The same in the common case: the core is the line's last writer, and the page is at hand. Else false, and nothing happens.
-    bool stored_again(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
-        const Known &known = known_[(dram >> 12) % known_.size()];
-        if (known.number != dram >> 12)
+    /// The same in the common case: the core is the line's last writer. Else false, and nothing happens.
+    static bool stored_again(Pages &pages, unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
+        Page *const page = pages.of(dram);
+        if (__builtin_expect(!page, 0))
             return false;
-        Line &l = known.page->line[dram >> kLineBits & 63];
+        Line &l = page->line[dram >> kLineBits & 63];
         if (l.writer != core)
             return false;
         l.tenure |= bytes;
@@ -66,10 +89,11 @@ class alignas(64) AttributionPart {
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
         return (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
-    void expected(Addr dram) {
-        const Page &page = page_of(dram);
-        __builtin_prefetch(&page.now);
-        __builtin_prefetch(&page.line[dram >> kLineBits & 63], 1);
+    static void expected(Pages &pages, Addr dram) {
+        if (const Page *const page = pages.of(dram)) {
+            __builtin_prefetch(&page->now);
+            __builtin_prefetch(&page->line[dram >> kLineBits & 63], 1);
+        }
     }
 
     /// Writes every transaction from here on to `log` too.
@@ -112,6 +136,7 @@ class alignas(64) AttributionPart {
 
   private:
     static constexpr std::uint8_t kNoWriter = 0xff, kDevice = 0xfe; ///< instead of a core number
+    static constexpr std::uint32_t kNoUse = ~0u;                    ///< instead of the number of a page's use
 
     /// The history of a line, and its present use.
     struct alignas(64) Line {
@@ -124,14 +149,15 @@ class alignas(64) AttributionPart {
         // Since the last reset():
         std::uint64_t waiters = 0;       ///< cores that waited for it in its present use
         std::uint32_t line_use = 0;      ///< number of its present LineUse, from one
-        std::uint32_t page_use = 0;      ///< the page's use that this is
+        std::uint32_t page_use = kNoUse; ///< the page's use that this is; kNoUse: there is no present LineUse
         std::uint32_t changed_after = 0; ///< the number of the last keep() before its last change
         std::uint8_t writer = kNoWriter;
         MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
         // Of its present use:
-        bool address_known : 1 = false;           ///< its LineUse has a virtual address
-        bool walk : 1 = false, fetch : 1 = false; ///< accessed by page walks, by fetches
-        bool cleared : 1 = false; ///< only one core accessed it, by the kernel's stores through the direct map
+        std::uint8_t accessed_by = 0;   ///< kWalk: by page walks; kFetch: by fetches
+        bool address_known : 1 = false; ///< its LineUse has a virtual address
+        bool cleared : 1 = false;       ///< only one core accessed it, by the kernel's stores through the direct map
+        static constexpr std::uint8_t kWalk = 1, kFetch = 2;
     };
     static_assert(sizeof(Line) == 64);
     /// A line with transactions or spinning since the last reset(), during one use of its page.
@@ -142,7 +168,8 @@ class alignas(64) AttributionPart {
         bool user = false;
         // Set when the use ended:
         std::uint64_t waiters = 0;
-        bool walk = false, fetch = false, cleared = false;
+        std::uint8_t accessed_by = 0;
+        bool cleared = false;
     };
     struct Page {
         std::array<Line, 64> line;
@@ -165,12 +192,11 @@ class alignas(64) AttributionPart {
         unsigned next = 0;
     };
     Page &page_of(Addr dram) {
-        const Known &known = known_[(dram >> 12) % known_.size()];
-        return *(__builtin_expect(known.number == dram >> 12, 1) ? known.page : page_at(dram));
+        Page *const page = pages_.of(dram);
+        return __builtin_expect(page != nullptr, 1) ? *page : begin_page(dram);
     }
     Line &line_at(Addr dram) { return page_of(dram).line[dram >> kLineBits & 63]; }
-    /// Allocates the page if needed and remembers it in known_.
-    Page *page_at(Addr dram);
+    [[gnu::noinline]] Page &begin_page(Addr dram);
     void written(Line &l, std::uint8_t by, std::uint64_t bytes, Addr pc) {
         if (__builtin_expect(l.writer != by, 0))
             taken_over(l, by);
@@ -185,7 +211,7 @@ class alignas(64) AttributionPart {
     void begin_page_use(Page &page, const PageSnapshot &snapshot);
     /// Makes the line's entries count under the present use of its page.
     void count(const Page &page, Line &l, Addr dram) {
-        if (__builtin_expect(!l.line_use || l.page_use != page.now.use, 0))
+        if (__builtin_expect(l.page_use != page.now.use, 0))
             begin_line_use(page, l, dram);
     }
     void begin_line_use(const Page &page, Line &l, Addr dram);
@@ -198,26 +224,40 @@ class alignas(64) AttributionPart {
     }
     void put_aside_first(Line &l);
     /// Keeps the address by which the line was accessed.
-    void note_access(Line &l, Addr va, Addr address_space, bool user);
+    void note_access(Line &l, Addr va, Addr address_space, bool user) {
+        LineUse &c = line_uses_[l.line_use - 1];
+        c.va = va;
+        c.address_space = address_space;
+        c.user = user;
+        l.address_known = va != 0;
+    }
+    /// The rest of what a transaction, not a wait, changes.
+    MissClass count_end(Line &l, const x86::Transaction &t, Addr other_pc);
+    /// For those who want all about the transaction. `writer`, `k`: none of a wait.
+    [[gnu::noinline]] void record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
+                                  MissClass k, bool of_episode);
     static TransactionRecord record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
                                        Addr writer_pc, MissClass k, bool prefetched);
     /// The core has the line now: nothing in it is news to it any more.
-    void has_it(Line &l, unsigned core);
-    MissClass classify(Line &l, const x86::Transaction &t, std::uint64_t bytes);
+    void has_it(Line &l, unsigned core) {
+        if (l.writer != kNoWriter && l.writer != core)
+            end_tenure(l, core);
+        if (l.written)
+            l.written[core] = 0;
+        l.had |= std::uint64_t{1} << core;
+    }
+    /// Of the last writer, as another core has the line now.
+    [[gnu::noinline]] void end_tenure(Line &l, unsigned core);
+    MissClass classify(Line &l, const x86::Transaction &t);
+    void count_transaction(const x86::Transaction &t, const PageSnapshot &snapshot);
 
     const std::vector<unsigned> &chip_of_core_;
-    std::vector<std::unique_ptr<std::array<std::unique_ptr<Page>, 512>>>
-        pages_; ///< by DRAM address / 2 MiB, then / 4 KiB
-    /// A direct-mapped cache of page_at().
-    struct Known {
-        Addr number = ~Addr{0};
-        Page *page = nullptr;
-    };
-    std::array<Known, 1024> known_;
+    Pages &pages_;
+    std::vector<std::unique_ptr<Page>> own_pages_; ///< of this part
     TransactionCounts counts_;
     std::array<Recent, 64> recent_;
-    std::deque<LineUse> line_uses_;
-    std::deque<PageUse> page_uses_;
+    Chunks<LineUse, 1 << 10> line_uses_;
+    Chunks<PageUse, 1 << 10> page_uses_;
     std::uint32_t keeps_ = 0; ///< since the last reset()
     std::size_t kept_page_uses_ = 0;
     struct Before {

@@ -20,7 +20,7 @@ class Episodes {
 
     /// Whether the transaction of the line is to be recorded.
     bool wants(Addr line) {
-        Slot &s = slots_[(line >> kLineBits) % slots_.size()];
+        Slot &s = slot(line);
         if (__builtin_expect(s.line != line, 0)) {
             if (s.votes > 0) {
                 --s.votes;
@@ -34,7 +34,7 @@ class Episodes {
     }
     /// After wants().
     void add(const TransactionRecord &r) {
-        Slot &s = slots_[(r.line >> kLineBits) % slots_.size()];
+        Slot &s = slot(r.line);
         if (!s.records) {
             s.records = std::make_unique<std::vector<TransactionRecord>>();
             s.records->reserve(kLongest);
@@ -56,6 +56,9 @@ class Episodes {
         std::uint64_t votes = 0;
         std::unique_ptr<std::vector<TransactionRecord>> records;
     };
+    /// Of a line with a number below 2^32, as in TransactionKey.
+    Slot &slot(Addr line) { return slots_[static_cast<std::uint32_t>(line >> kLineBits) % kSlots]; }
+
     std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
 };
 

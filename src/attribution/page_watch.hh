@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cpu/x86/core.hh"
@@ -26,9 +27,9 @@ struct PageFormat {
     std::uint64_t kept_flags = 0; ///< the bits of `flags` that identify a page's use
     struct Type {
         std::uint32_t mask, value;
-        bool is(std::uint32_t type) const { return mask && (type & mask) == value; }
+        bool is(std::uint32_t type) const { return (type & mask) == value; }
     };
-    Type slab{}, table{}; ///< values of `type`; a mask of 0: there is none
+    Type slab{}, table{}; ///< values of `type`; PageWatch: a mask of 0: there is none
     Addr direct = 0;      ///< start of the kernel's direct map of physical memory
 };
 
@@ -59,7 +60,7 @@ class PageWatch {
     PageSnapshot snapshot(Addr dram) const;
     /// Prefetches what snapshot() will read.
     void expected(Addr dram) const {
-        if (const std::byte *page = at(phys_.phys_address(dram).value / kPage * f_.size))
+        if (const std::byte *page = at(offset_of(dram)))
             __builtin_prefetch(page);
     }
     /// Whether `va` is the address of this byte in the kernel's direct map.
@@ -68,17 +69,51 @@ class PageWatch {
   private:
     static constexpr unsigned kPage = 4096;
 
-    /// The description at this offset in the array; null if it is not there in one piece.
+    template <class T> static T part(const std::byte *description, unsigned offset) {
+        T value;
+        std::memcpy(&value, description + offset, sizeof value);
+        return value;
+    }
+    /// Offset in the array of the description of a DRAM byte's page.
+    std::uint64_t offset_of(Addr dram) const { return phys_.phys_address(dram).value / kPage * f_.size; }
+    /// The description at an offset, which is not beyond the last page's; null if it is not there in one piece.
     const std::byte *at(std::uint64_t offset) const {
-        const std::uint64_t piece = offset / kPage;
-        if (piece >= pieces_.size() || !pieces_[piece] || offset % kPage + f_.size > kPage)
+        const std::byte *const piece = pieces_[offset / kPage];
+        if (!piece || offset % kPage + f_.size > kPage)
             return nullptr;
-        return pieces_[piece] + offset % kPage;
+        return piece + offset % kPage;
     }
 
     const PhysMap &phys_;
     PageFormat f_;
     std::vector<const std::byte *> pieces_; ///< the array's own pages, by number; null: there is none
 };
+
+inline PageSnapshot PageWatch::snapshot(Addr dram) const {
+    const std::uint64_t offset = offset_of(dram);
+    const std::byte *page = at(offset);
+    if (!page)
+        return {};
+    std::uint32_t before = 0;
+    if (const auto link = part<std::uint64_t>(page, f_.link); __builtin_expect(link & 1, 0)) {
+        const std::uint64_t head = link - 1 - f_.array;
+        const std::byte *first = head <= offset ? at(head) : nullptr;
+        if (!first)
+            return {};
+        before = static_cast<std::uint32_t>((offset - head) / f_.size);
+        page = first;
+    }
+    const auto flags = part<std::uint64_t>(page, f_.flags);
+    auto type = part<std::uint32_t>(page, f_.type);
+    if (type >> 28 !=
+        0xf) // a count of mappings has the place of a type (Linux, page-flags.h: types are below all counts)
+        type = PageSnapshot::kNoType;
+    const bool slab = flags & f_.slab_flag || f_.slab.is(type);
+    const bool table = !slab && f_.table.is(type);
+    // What is not the page's mapping, and its place there, other things share the words with.
+    const auto part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
+    const auto index = table || slab || !part_of ? 0 : part<std::uint64_t>(page, f_.index);
+    return {flags & f_.kept_flags, part_of, index, type, before, part_of || table};
+}
 
 } // namespace moscope

@@ -4,14 +4,16 @@
 // prefetched. Readers make the sums by line, by pair and by transfer (line_totals.hh).
 #pragma once
 
-#include <algorithm>
+#include <nmmintrin.h>
+
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <span>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/chunks.hh"
 #include "base/types.hh"
 #include "schema/enumerations.hh"
 
@@ -33,10 +35,29 @@ struct TransactionKey {
     std::uint8_t offset = 0;             ///< within the line
     std::uint8_t supplier = kNoSupplier; ///< type of the controller that sent the line
     std::uint8_t from = 0, to = 0;       ///< its chip, and the waiter's; 0 if no controller sent it
-    bool operator==(const TransactionKey &) const = default;
+    std::array<std::uint8_t, 3> unused{};
 
+    bool operator==(const TransactionKey &o) const {
+        return word(0) == o.word(0) && word(1) == o.word(1) && word(2) == o.word(2) && word(3) == o.word(3) &&
+               word(4) == o.word(4);
+    }
+    std::uint32_t hash() const {
+        std::uint64_t crc = 0;
+        for (unsigned n = 0; n < kWords; ++n)
+            crc = _mm_crc32_u64(crc, word(n));
+        return static_cast<std::uint32_t>(crc);
+    }
     static Addr space_of(Addr pc, Addr address_space) { return static_cast<std::int64_t>(pc) < 0 ? 0 : address_space; }
+
+  private:
+    static constexpr unsigned kWords = 5;
+    std::uint64_t word(unsigned n) const {
+        std::uint64_t w;
+        std::memcpy(&w, reinterpret_cast<const char *>(this) + n * sizeof w, sizeof w);
+        return w;
+    }
 };
+static_assert(std::has_unique_object_representations_v<TransactionKey> && sizeof(TransactionKey) == 40);
 
 class TransactionCounts {
   public:
@@ -46,33 +67,40 @@ class TransactionCounts {
         std::uint64_t count =
             0; ///< transactions or spin iterations; a wait for a transaction that was counted before adds time only
         std::uint32_t changed_after = 0; ///< the number of the last keep() before its last change
+        std::uint32_t hash = 0;          ///< of the key
     };
 
-    TransactionCounts() : cells_(1 << 16) {}
+    TransactionCounts() : cells_(1 << 16), mask_(cells_.size() - 1) {}
     TransactionCounts(const TransactionCounts &) = delete;
     TransactionCounts &operator=(const TransactionCounts &) = delete;
 
     void add(const TransactionKey &key, Tick time, std::uint64_t count) {
-        Entry &last = under_way_[next_ % kUnderWay];
-        if (next_ >= kUnderWay)
-            settle(last, hashes_[next_ % kUnderWay]);
-        last = {key, time, count};
-        const std::uint32_t hash = hashes_[next_ % kUnderWay] = hash_of(key);
-        __builtin_prefetch(&cells_[hash & (cells_.size() - 1)]);
+        Entry &e = next();
+        e.key = key;
+        e.time = time;
+        e.count = count;
+        add(e);
+    }
+    /// The same in two steps without a copy: the caller sets key, time and count of next(), then calls add() with it.
+    Entry &next() {
+        Entry &place = under_way_[next_ % kUnderWay];
+        if (__builtin_expect(next_ >= kUnderWay, 1))
+            settle(place);
+        return place;
+    }
+    void add(Entry &e) {
+        e.hash = e.key.hash();
+        __builtin_prefetch(&cells_[e.hash & mask_]);
+        fetch_entry(under_way_[(next_ + kUnderWay / 2) % kUnderWay].hash);
         ++next_;
-        if (next_ > kUnderWay / 2)
-            fetch_entry(hashes_[(next_ - 1 - kUnderWay / 2) % kUnderWay]);
     }
     /// Counts what is still in the ring.
     void settle();
-    std::size_t size() const { return size_; }
+    std::size_t size() const { return entries_.size(); }
     /// Settled entries in the order of their first transaction.
-    const Entry &operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+    const Entry &operator[](std::size_t i) const { return entries_[i]; }
     /// The same, calling f(std::span<const Entry>) for one piece of them after the other.
-    template <class F> void for_each_piece(F &&f) const {
-        for (std::size_t first = 0; first < size_; first += kChunk)
-            f(std::span<const Entry>(chunks_[first / kChunk].get(), std::min(kChunk, size_ - first)));
-    }
+    template <class F> void for_each_piece(F &&f) const { entries_.for_each_piece(f); }
     void reset();
     /// Settles, and remembers this moment: from here on, an entry's numbers are put aside before they change.
     void keep();
@@ -80,32 +108,33 @@ class TransactionCounts {
     std::vector<Entry> kept() const;
 
   private:
-    static constexpr std::size_t kUnderWay = 16, kChunk = 1 << 14;
+    static constexpr std::size_t kUnderWay = 16;
     /// The entry of a key: number from one, 0 for a free cell.
     struct Cell {
         std::uint32_t number = 0, hash = 0;
     };
 
-    static std::uint32_t hash_of(const TransactionKey &k);
     /// An entry's numbers at the last keep().
     struct Before {
         std::uint32_t index;
         Tick time;
         std::uint64_t count;
     };
-    void settle(const Entry &what, std::uint32_t hash);
+    void settle(const Entry &what);
+    /// The first with its key, which has this free cell.
+    [[gnu::noinline]] void settle_first(const Entry &what, Cell &cell);
+    [[gnu::noinline]] void put_aside(std::uint32_t index, Entry &e);
     void fetch_entry(std::uint32_t hash) const {
-        if (const Cell &c = cells_[hash & (cells_.size() - 1)]; c.number)
-            __builtin_prefetch(&(*this)[c.number - 1], 1);
+        if (const Cell &c = cells_[hash & mask_]; c.number)
+            __builtin_prefetch(&entries_[c.number - 1], 1);
     }
     void grow();
 
     std::array<Entry, kUnderWay> under_way_; ///< a ring
-    std::array<std::uint32_t, kUnderWay> hashes_{};
-    std::size_t next_ = 0; ///< counted on since the last settle()
-    std::size_t size_ = 0;
-    std::vector<Cell> cells_; ///< open addressing; a power of two
-    std::vector<std::unique_ptr<Entry[]>> chunks_;
+    std::size_t next_ = 0;                   ///< counted on since the last settle()
+    std::vector<Cell> cells_;                ///< open addressing; a power of two
+    std::size_t mask_;                       ///< of a cell's number
+    Chunks<Entry, 1 << 14> entries_;
     std::uint32_t keeps_ = 0; ///< since the last reset()
     std::size_t kept_size_ = 0;
     std::vector<Before> before_; ///< of the entries that have changed since the last keep()
