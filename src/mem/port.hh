@@ -157,8 +157,6 @@ class Port {
     /// The same for an access of the core's own, which may be ahead of the queue.
     void forget_own(Addr line) {
         const unsigned i = index(line);
-        if (!(filled_[i / 64] >> (i & 63) & 1))
-            return;
         for (Slot *s : {&data_slots_[i], &fetch_slots_[i]})
             if (line_of(s->tag) == line)
                 s->tag = kEmpty, ++lost;
@@ -173,21 +171,22 @@ class Port {
     /// While this port has no request under way, only unsolicited messages can arrive: through the relay, whose next
     /// wake-up is known, or over long paths.
     Tick lookahead_end(const EventQueue &queue) const {
-        Tick t = controller_ ? controller_->next_wake() : kNever;
+        // As numbers without a sign, so that what comes after kNever is later than all ticks.
+        using Unsigned = std::uint64_t;
+        auto t = static_cast<Unsigned>(controller_ ? controller_->next_wake() : kNever);
+        const auto after = [&t](Tick from, Tick delay) {
+            t = std::min(t, static_cast<Unsigned>(from) + static_cast<Unsigned>(delay));
+        };
         const Tick own = queue.next(), outside = queue.outside();
-        if (const Tick next = std::min(own, outside); next != kNever) {
-            if (unsolicited_ > lookahead_ && !(*routed_ & unsolicited_vnets_) && quiet_(memory_)) {
-                if (own != kNever)
-                    t = std::min(t, own + unsolicited_);
-                if (outside != kNever)
-                    t = std::min(t, outside + from_outside_);
-                if (relay_ && relay_->next_wake() != kNever)
-                    t = std::min(t, relay_->next_wake() + relay_latency_);
-            } else {
-                t = std::min(t, next + lookahead_);
-            }
+        if (unsolicited_ > lookahead_ && !(*routed_ & unsolicited_vnets_) && !lines_in_flight_ && quiet_(memory_)) {
+            after(own, unsolicited_);
+            after(outside, from_outside_);
+            if (relay_)
+                after(relay_->next_wake(), relay_latency_);
+        } else {
+            after(std::min(own, outside), lookahead_);
         }
-        return std::min(t, queue.limit());
+        return std::min(static_cast<Tick>(t), queue.limit());
     }
 
     /// The tick up to which the core has looked ahead, if it does; what the memory system does by itself may shorten it.
@@ -204,7 +203,8 @@ class Port {
     const std::uint32_t *routed_ = nullptr;
     const Component *relay_ = nullptr;      ///< forwards unsolicited messages (the chip's shared cache)
     Tick relay_latency_ = 0;                ///< from the relay's wake-up to here
-    bool (*quiet_)(void *memory) = nullptr; ///< nothing is under way
+    unsigned lines_in_flight_ = 0;          ///< to which accesses of this port are under way
+    bool (*quiet_)(void *memory) = nullptr; ///< of a port without them: nothing else is under way
     bool flushes_ = false;                  ///< the protocol has a flush
     unsigned hit_cycles_ = 0;               ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;

@@ -27,7 +27,12 @@ bool same_grant(AccessKind first, bool granted_write, AccessKind next) {
 
 Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, std::byte *guest_memory,
                      bool checks_data)
-    : p_(p), c_(c), mandatory_(mandatory), memory_(guest_memory), checks_data_(checks_data) {
+    : p_(p),
+      c_(c),
+      mandatory_(mandatory),
+      memory_(guest_memory),
+      checks_data_(checks_data),
+      last_txn_((static_cast<TxnId>(p.core) + 1) << 40) {
     port_.memory_ = this;
     if (!checks_data && guest_memory)
         port_.lines_lie_at(guest_memory);
@@ -37,24 +42,16 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
     port_.quiet_ = quiet_entry;
     port_.flushes_ = p.flushes;
     port_.used_before_ = used_before_entry;
-    lines_.reserve(64);
+    const auto type = [this](AccessKind k) -> RubyRequestType & { return types_[static_cast<unsigned>(k)]; };
+    type(AccessKind::load) = RubyRequestType_LD;
+    type(AccessKind::fetch) = RubyRequestType_IFETCH;
+    type(AccessKind::store) = type(AccessKind::rmw) = RubyRequestType_ST;
+    type(AccessKind::flush) = RubyRequestType_FLUSH;
+    type(AccessKind::nt_store) = p.nt_store_type;
+    type(AccessKind::uncached_load) = p.uncached_load_type;
 }
 
-RubyRequestType Sequencer::rare_type_of(AccessKind k) const {
-    switch (k) {
-    case AccessKind::load: return RubyRequestType_LD;
-    case AccessKind::fetch: return RubyRequestType_IFETCH;
-    case AccessKind::store:
-    case AccessKind::rmw: return RubyRequestType_ST;
-    case AccessKind::flush: return RubyRequestType_FLUSH;
-    case AccessKind::nt_store: return p_.nt_store_type;
-    case AccessKind::uncached_load:
-        if (p_.uncached_load_type == RubyRequestType_NULL)
-            throw ProtocolError(c_.name() + ": the protocol has no uncached loads");
-        return p_.uncached_load_type;
-    }
-    return RubyRequestType_NULL;
-}
+void Sequencer::lacks_type() const { throw ProtocolError(c_.name() + ": the protocol has no uncached loads"); }
 
 [[gnu::always_inline]] inline void Sequencer::issue(Access &a) {
     const Access *const before = enter(a);
@@ -79,47 +76,56 @@ void Sequencer::prefetch(Access &a) {
     a.probes = 0;
     a.held = a.secondary = false;
     ++in_flight_;
-    for (auto &l : lines_)
+    for (Line &l : lines())
         if (l.line == line) {
             l.tail->next = &a;
             l.tail = &a;
             return l.head;
         }
-    lines_.push_back({line, &a, &a, {}});
-    start(a, a.issued);
+    if (__builtin_expect(port_.lines_in_flight_ == lines_.size(), 0))
+        make_room();
+    lines_[port_.lines_in_flight_++].begin(line, &a, &a);
+    start(a, line, a.issued);
     return nullptr;
 }
 
-[[gnu::always_inline]] inline void Sequencer::start(Access &a, Tick now) {
-    const Addr line = protocol_line(a.addr.value);
+[[gnu::always_inline]] inline void Sequencer::start(Access &a, Addr line, Tick now) {
+    const RubyRequestType type = type_of(a.kind);
+    if (__builtin_expect(type == RubyRequestType_NULL, 0))
+        lacks_type();
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);
     c_.stores.prefetch(line);
+    // Read before the message is made, so that its fields are written once.
+    const Addr at = a.addr.value, pc = a.pc;
+    const unsigned size = a.size;
+    const Tick issued = a.issued;
+    const NodeIndex node = c_.node;
+    const std::uint16_t core = p_.core;
     auto *m = message_pool().make_without_history<RubyRequest>();
     m->type = RubyRequest::kType;
     m->line = line;
     m->LineAddress = line;
-    m->PhysicalAddress = line + line_offset(a.addr.value);
-    m->Type = type_of(a.kind);
-    m->ProgramCounter = a.pc;
-    m->Size = a.size;
-    m->contextId = p_.core;
-    m->source = c_.node;
+    m->PhysicalAddress = line + line_offset(at);
+    m->Type = type;
+    m->ProgramCounter = pc;
+    m->Size = static_cast<int>(size);
+    m->contextId = core;
+    m->source = node;
     m->vnet = 0xff;
     if (a.kind == AccessKind::nt_store && a.data) {
         m->writeMask.setMask(static_cast<int>(line_offset(a.addr.value)), a.size);
         std::memcpy(m->WTData.bytes() + line_offset(a.addr.value), a.data, a.size);
     }
-    a.txn = ((static_cast<TxnId>(p_.core) + 1) << 40) | ++next_txn_;
-    m->txn = a.txn;
-    m->txn_core = p_.core;
+    m->txn = a.txn = ++last_txn_;
+    m->txn_core = core;
     m->txn_hops = 0;
     // Waiting behind another access to the line counts as queueing.
     const ClockCursor::Edge edge = c_.edge_itself_from(now, p_.hit_latency);
     const Tick arrival = edge.tick;
     std::memset(m->path.in.data(), 0, sizeof m->path.in);
-    m->path.in[static_cast<unsigned>(Segment::queue)] = now - a.issued;
+    m->path.in[static_cast<unsigned>(Segment::queue)] = now - issued;
     m->path.in[static_cast<unsigned>(Segment::cache)] = arrival - now;
     m->stamp = arrival;
     if (__builtin_expect(c_.trace != nullptr, 0))
@@ -134,7 +140,7 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
     if (__builtin_expect(what_if_ != nullptr, 0))
         if (const WhatIf::Way way = what_if_->way(at); way.other)
             return probe_otherwise(way, k, at, when);
-    if (!lines_.empty() && busy(line))
+    if (port_.lines_in_flight_ && busy(line))
         return nullptr;
     // A line that may be written may be read as well only if the protocol says so: ask for the other right, too.
     const RubyRequestType other = k == AccessKind::fetch ? RubyRequestType_NULL
@@ -161,7 +167,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
 std::byte *Sequencer::probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when) {
     if (!way.free) {
         HitInfo hit;
-        if ((!lines_.empty() && busy(way.line)) || !c_.probe_hit(way.line, type_of(k), RubyRequestType_NULL, hit))
+        if ((port_.lines_in_flight_ && busy(way.line)) ||
+            !c_.probe_hit(way.line, type_of(k), RubyRequestType_NULL, hit))
             return nullptr;
         if (hit.stamp)
             *hit.stamp = when;
@@ -171,7 +178,7 @@ std::byte *Sequencer::probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr
 }
 
 Sequencer::Line *Sequencer::in_flight(Addr line, TxnId txn) {
-    for (Line &l : lines_)
+    for (Line &l : lines())
         if (l.line == line)
             return l.head->txn == txn ? &l : nullptr;
     return nullptr;
@@ -253,8 +260,9 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
     if (__builtin_expect(cause && cause->path.total() == latency, 1)) {
         a.path = cause->path;
+        Tick *const __restrict sum = path_sum.in.data();
         for (unsigned i = 0; demanded && i < kSegments; ++i)
-            path_sum.in[i] += a.path.in[i];
+            sum[i] += cause->path.in[i];
     } else {
         // Served by the grant to an older access of the line, or by a path without a message, or by a message of another
         // transaction (a protocol may answer several at once).
@@ -270,6 +278,13 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
         a.on_done(a);
 }
 
+void Sequencer::finish_others(Access *first, std::byte *carried, MachineType supplier) {
+    for (Access *a = first, *next; a; a = next) {
+        next = a->next;
+        finish(*a, carried, false, supplier);
+    }
+}
+
 void Sequencer::wrong_callback(const char *what, Addr line, const char *why) const {
     std::ostringstream s;
     s << c_.name() << ": " << what << " 0x" << std::hex << line << why;
@@ -278,10 +293,10 @@ void Sequencer::wrong_callback(const char *what, Addr line, const char *why) con
 
 void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, MachineType supplier) {
     const Addr line = line_of(addr);
-    auto l = lines_.begin();
-    while (l != lines_.end() && l->line != line)
+    Line *l = lines_.data(), *const end = l + port_.lines_in_flight_;
+    while (l != end && l->line != line)
         ++l;
-    if (l == lines_.end())
+    if (l == end)
         wrong_callback("callback for line", line, " without a request in flight");
     Access *a = l->head;
     const AccessKind first = a->kind;
@@ -298,19 +313,16 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     last->next = nullptr;
     l->tell(*a, supplier);
     if (rest) {
-        *l = {line, rest, l->tail};
+        l->begin(line, rest, l->tail);
     } else {
-        if (l + 1 != lines_.end())
-            *l = lines_.back();
-        lines_.pop_back();
+        if (l + 1 != end)
+            *l = end[-1];
+        --port_.lines_in_flight_;
     }
-    bool is_first = true;
-    while (a) {
-        Access *next = a->next;
-        finish(*a, carried, is_first, supplier);
-        is_first = false;
-        a = next;
-    }
+    Access *const others = a->next;
+    finish(*a, carried, true, supplier);
+    if (others)
+        finish_others(others, carried, supplier);
     if (rest) {
         start_again(*rest, c_.now());
         // The controller's state is still that of the request: the line has just come.
@@ -321,7 +333,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
 
 Tick Sequencer::oldest() const {
     Tick t = kNever;
-    for (const auto &l : lines_)
+    for (const Line &l : lines())
         for (const Access *a = l.head; a; a = a->next)
             t = a->issued < t ? a->issued : t;
     return t;

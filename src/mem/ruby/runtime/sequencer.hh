@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "mem/port.hh"
@@ -44,11 +45,15 @@ class Sequencer {
         port_.prefetches_ = &prefetches;
     }
     /// That of the L1 cache which serves such accesses; null: it has none.
-    L1Prefetcher *prefetcher(AccessKind k) const { return (k == AccessKind::fetch ? l1i_ : l1d_).get(); }
+    L1Prefetcher *prefetcher(AccessKind k) const {
+        if (__builtin_expect(!port_.prefetches_, 1))
+            return nullptr;
+        return (k == AccessKind::fetch ? l1i_ : l1d_).get();
+    }
     unsigned prefetches = 0; ///< under way
     /// Sends a prefetch at its tick of issue, which is the core's present one.
     void prefetch(Access &a);
-    unsigned lines_in_flight() const { return static_cast<unsigned>(lines_.size()); }
+    unsigned lines_in_flight() const { return port_.lines_in_flight_; }
     bool goes_other_ways(Addr line) const { return what_if_ && what_if_->way(line).other; }
 
     // ---- called by protocols
@@ -101,12 +106,12 @@ class Sequencer {
     Tick oldest() const;
     /// Calls f(const Access &) for every access in flight.
     template <class F> void for_each(F &&f) const {
-        for (const auto &l : lines_)
+        for (const Line &l : lines())
             for (const Access *a = l.head; a; a = a->next)
                 f(*a);
     }
     bool busy(Addr line) const {
-        for (const auto &l : lines_)
+        for (const Line &l : lines())
             if (l.line == line)
                 return true;
         return false;
@@ -121,12 +126,22 @@ class Sequencer {
         Addr line;
         Access *head;
         Access *tail;
-        std::array<Sender, 4>
-            senders{}; ///< of the line for the access at the head, the last of each kind of controller
-        std::uint8_t senders_known = 0;
-        std::uint16_t probes = 0;
+        /// Of the line for the access at the head, the last of each kind of controller: so many as are known.
+        std::array<Sender, 4> senders;
+        std::uint8_t senders_known;
+        std::uint16_t probes;
+        void begin(Addr of, Access *first, Access *last) {
+            line = of;
+            head = first;
+            tail = last;
+            senders_known = 0;
+            probes = 0;
+        }
         void tell(Access &a, MachineType supplier) const;
     };
+    std::span<Line> lines() { return {lines_.data(), port_.lines_in_flight_}; }
+    std::span<const Line> lines() const { return {lines_.data(), port_.lines_in_flight_}; }
+    [[gnu::noinline]] void make_room() { lines_.resize(2 * lines_.size()); }
 
     static void issue_entry(void *self, Access &a) { static_cast<Sequencer *>(self)->issue(a); }
     static std::byte *probe_entry(void *self, Port &, AccessKind k, Addr at, Tick when) {
@@ -134,7 +149,7 @@ class Sequencer {
     }
     static bool quiet_entry(void *self) {
         const auto *s = static_cast<const Sequencer *>(self);
-        return s->lines_.empty() && s->c_.tbes_in_use() == 0;
+        return s->c_.tbes_in_use() == 0;
     }
     static Tick used_before_entry(void *self) {
         const auto *s = static_cast<const Sequencer *>(self);
@@ -148,8 +163,8 @@ class Sequencer {
     void issue(Access &a);
     /// The access to its line behind which `a` waits; null: `a` was sent.
     const Access *enter(Access &a);
-    void start(Access &a, Tick now);
-    [[gnu::noinline]] void start_again(Access &a, Tick now) { start(a, now); }
+    void start(Access &a, Addr line, Tick now);
+    [[gnu::noinline]] void start_again(Access &a, Tick now) { start(a, protocol_line(a.addr.value), now); }
     std::byte *probe(AccessKind k, Addr at, Tick when);
     std::byte *probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when);
     /// The line that stands for that of an access in the protocol.
@@ -159,11 +174,11 @@ class Sequencer {
     [[noreturn, gnu::cold, gnu::noinline]] void wrong_callback(const char *what, Addr line, const char *why) const;
     void complete(Addr a, const std::byte *bytes, bool write, bool external, MachineType supplier);
     void finish(Access &a, std::byte *carried, bool first, MachineType supplier);
+    [[gnu::noinline]] void finish_others(Access *first, std::byte *carried, MachineType supplier);
     Line *in_flight(Addr line, TxnId txn);
-    RubyRequestType type_of(AccessKind k) const {
-        return __builtin_expect(k == AccessKind::load, 1) ? RubyRequestType_LD : rare_type_of(k);
-    }
-    RubyRequestType rare_type_of(AccessKind k) const;
+    /// NULL: the protocol has none.
+    RubyRequestType type_of(AccessKind k) const { return types_[static_cast<unsigned>(k)]; }
+    [[noreturn, gnu::cold, gnu::noinline]] void lacks_type() const;
 
     Params p_;
     AbstractController &c_;
@@ -171,9 +186,11 @@ class Sequencer {
     std::byte *memory_;
     bool checks_data_;
     Port port_;
-    std::vector<Line> lines_; ///< lines with accesses in flight; few
+    /// Room for lines with accesses in flight, which are few. Those that there are come first.
+    std::vector<Line> lines_ = std::vector<Line>(64);
+    std::array<RubyRequestType, 8> types_{}; ///< by AccessKind
     unsigned in_flight_ = 0;
-    TxnId next_txn_ = 0;
+    TxnId last_txn_;
     const WhatIf *what_if_ = nullptr;
     std::unique_ptr<L1Prefetcher> l1d_, l1i_; ///< null: none
 };
