@@ -110,8 +110,10 @@ class BlockCache {
 
     /// True if writes to these bytes of one page must be reported (`written`).
     bool guarded_dram(const Core &c, Addr dram, unsigned size) const {
-        return (map_->marked(dram >> 12) || has_news(c)) && map_->holds(c.chip, dram, size);
+        return may_guard(c, dram) && map_->holds(c.chip, dram, size);
     }
+    /// False: guarded_dram() is false for all bytes of this one's page.
+    bool may_guard(const Core &c, Addr dram) const { return map_->marked(dram >> 12) || has_news(c); }
     /// False: no bytes are guarded but those of pages that TLBs say not to write to directly.
     bool has_news(const Core &c) const { return map_->has_news(c.chip); }
     bool guarded(const Core &c, PhysAddr a, unsigned size) const {

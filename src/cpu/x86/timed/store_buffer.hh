@@ -167,18 +167,21 @@ class StoreBuffer : public Component {
     }
 
     bool asked_for(Addr line) const {
-        if (in_flight_)
-            for (const Addr a : asked_) // few, and mostly among the first
-                if (a == line)
-                    return true;
+        if (__builtin_expect(!(asked_bits_ & bit_of(line)), 1))
+            return false;
+        for (const Addr a : asked_) // few, and mostly among the first
+            if (a == line)
+                return true;
         return false;
     }
+    static std::uint64_t bit_of(Addr line) { return std::uint64_t{1} << (line >> kLineBits & 63); }
 
     /// bytes: null to own the line only.
     void ask_for(Entry &e, void *bytes, Tick now) {
         const auto slot = static_cast<std::size_t>(std::find(asked_.begin(), asked_.end(), kNone) - asked_.begin());
         Access &a = accesses_of_[slot];
         asked_[slot] = line_of(e.address);
+        asked_bits_ |= bit_of(asked_[slot]);
         ++in_flight_;
         a.addr = PhysAddr(e.address);
         a.size = e.size;
@@ -192,6 +195,10 @@ class StoreBuffer : public Component {
         --in_flight_;
         waits_ = false; // until `drain` has looked again: by the next push the buffer may be empty
         asked_[static_cast<std::size_t>(&x - accesses_of_.data())] = kNone;
+        asked_bits_ = 0;
+        if (in_flight_)
+            for (const Addr a : asked_)
+                asked_bits_ |= bit_of(a);
         on_access(owner, x);
         const Tick done = x.done;
         if (line_of(x.addr.value) == line_of(entry(head_).address)) {
@@ -221,8 +228,9 @@ class StoreBuffer : public Component {
     std::vector<Entry> entries_;   ///< a ring of 2^n
     unsigned head_ = 0, tail_ = 0; ///< counted on
     unsigned in_flight_ = 0;
-    unsigned looked_ = 0; ///< entries before it are asked for, as far as they had to be; counted on
-    bool waits_ = false;  ///< the oldest store waits for its line
+    std::uint64_t asked_bits_ = 0; ///< bit_of() of each line in asked_; that of kNone, too
+    unsigned looked_ = 0;          ///< entries before it are asked for, as far as they had to be; counted on
+    bool waits_ = false;           ///< the oldest store waits for its line
 };
 
 } // namespace moscope::x86

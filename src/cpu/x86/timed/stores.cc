@@ -15,12 +15,11 @@ void TimedCore::report_store(const Access &x, Tick exposed, bool wait) {
             {&x, c_.number, x.pc, x.va, exposed, false, static_cast<std::int64_t>(x.pc) >= 0, c_.cr3, wait});
 }
 
-void TimedCore::departed(const Access *x, Tick t) {
-    if (x && !has_departed_) { // of several at one tick, the core has waited for the first only
-        departed_ = *x;
-        has_departed_ = true;
-    }
-    schedule_no_later_than(std::max(t, queue().now()));
+void TimedCore::note_departed(const Access &x) {
+    if (has_departed_)
+        return; // of several at one tick, the core has waited for the first only
+    departed_ = x;
+    has_departed_ = true;
 }
 
 void TimedCore::wait_for_departure(bool &waiting) {

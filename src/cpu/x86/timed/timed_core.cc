@@ -36,9 +36,12 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     stores_.owner = this;
     stores_.on_drain = [](void *self, Tick t, const StoreBuffer::Entry &e, const Access *brought) {
         auto &core = *static_cast<TimedCore *>(self);
-        core.left_buffer(e.address, e.size, e.pc);
-        if (core.waiting_stores_)
-            core.departed(brought, t);
+        // One call in the common case, and nothing after it, so that no registers are saved.
+        if (__builtin_expect(core.waiting_stores_ && (brought || core.next_wake() > t), 0) ||
+            __builtin_expect(core.c_.blocks->may_guard(core.c_, e.address), 0))
+            core.left_store_buffer(t, e, brought);
+        else
+            core.report_stored(e.address, e.size, e.pc);
     };
     stores_.on_access = [](void *self, const Access &x) {
         auto &core = *static_cast<TimedCore *>(self);
@@ -49,6 +52,12 @@ TimedCore::TimedCore(EventQueue &queue, Port &port, Core &core, const TimedParam
     companion_ = &stores_;
     if (params_.overlaps())
         overlap_ = std::make_unique<Overlap>(*this);
+}
+
+void TimedCore::left_store_buffer(Tick t, const StoreBuffer::Entry &e, const Access *brought) {
+    left_buffer(e.address, e.size, e.pc);
+    if (waiting_stores_)
+        departed(brought, t);
 }
 
 void TimedCore::take_over(Tick t) {
@@ -373,11 +382,16 @@ void TimedCore::fetch_of(const Block &b, const Op *op) {
 
 void TimedCore::fetch_slow(Addr line) {
     const Tick done = hit_done();
-    if (ahead()) { // else the caller has looked
-        catch_up();
-        if (port_.fetch_hit(line, done))
-            return;
-    }
+    if (!__builtin_expect(ahead(), 0) || !late_fetch_hit(line, done)) // else the caller has looked
+        fetch_without_slot(line, done);
+}
+
+bool TimedCore::late_fetch_hit(Addr line, Tick done) {
+    catch_up();
+    return port_.fetch_hit(line, done);
+}
+
+inline void TimedCore::fetch_without_slot(Addr line, Tick done) {
     ++disturbances_;
     if (port_.probe(AccessKind::fetch, line, done))
         return; // the next line is fetched while this one is decoded

@@ -250,6 +250,8 @@ class TimedCore final : public FiberCore {
     /// A line of code, by its addresses.
     void fetch(PhysAddr at, Addr line);
     void fetch_slow(Addr line);
+    [[gnu::noinline]] bool late_fetch_hit(Addr line, Tick done);
+    void fetch_without_slot(Addr line, Tick done);
     void fetch_of(const Block &b, const Op *op);
     /// A load in its cycle. Returns true.
     bool load_issued(Addr dram, void *to, unsigned size);
@@ -326,9 +328,15 @@ class TimedCore final : public FiberCore {
     }
     /// A store is performed that has waited in a buffer. Code that was decoded meanwhile lacks it.
     void left_buffer(Addr dram, unsigned size, Addr pc) {
-        report_stored(dram, size, pc);
         if (__builtin_expect(c_.blocks->guarded_dram(c_, dram, size), 0))
-            c_.blocks->written_late(c_, dram, size);
+            left_buffer_to_code(dram, size, pc);
+        else
+            report_stored(dram, size, pc);
+    }
+    [[gnu::noinline]] void left_store_buffer(Tick t, const StoreBuffer::Entry &e, const Access *brought);
+    [[gnu::noinline]] void left_buffer_to_code(Addr dram, unsigned size, Addr pc) {
+        report_stored(dram, size, pc);
+        c_.blocks->written_late(c_, dram, size);
     }
     /// The stall since the last charge, including the part that settle() has charged already.
     Tick stalled() { return now() - stamp_ + std::exchange(unreported_, 0); }
@@ -356,7 +364,12 @@ class TimedCore final : public FiberCore {
     }
     void wait_for_departure(bool &waiting);
     /// An entry has left the buffer for which the core waits. x: the access that this entry needed; null: none.
-    void departed(const Access *x, Tick t);
+    void departed(const Access *x, Tick t) {
+        if (x)
+            note_departed(*x);
+        schedule_no_later_than(std::max(t, queue().now()));
+    }
+    [[gnu::noinline]] void note_departed(const Access &x);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
     // What most instructions touch lies together: after a switch from another core's fiber each host line of it is
