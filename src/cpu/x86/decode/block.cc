@@ -102,8 +102,6 @@ Block *BlockCache::find(Core &c, bool single, bool *global) {
 Block *BlockCache::find_at_hand(Core &c) {
     const Addr va = c.rip;
     Core::Jump &j = c.jump_of(va);
-    if (c.remembers(j, va))
-        return j.block;
     const Tlb::Entry &e = c.tlbs[c.cpl == 3].at(va);
     if (!c.code64() || e.page != (va & ~(kPage - 1)) || !(e.phys & Tlb::Entry::kExecutable) || !fresh_.empty())
         return nullptr;

@@ -90,7 +90,8 @@ class BlockCache {
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
     /// The same in 64-bit mode if the page's translation and the block are known, so that nothing is walked, decoded or
-    /// refused; the core remembers the block. Null: one is not known, and nothing has happened.
+    /// refused; the core remembers the block, which it did not before. Null: one is not known, and nothing has
+    /// happened.
     Block *find_at_hand(Core &);
 
     /// The block of this key, for a core that held it by a remembered jump; `second` is the page in which its last

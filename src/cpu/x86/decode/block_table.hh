@@ -15,10 +15,11 @@ class BlockTable {
     BlockTable() : slots_(kFirst) {}
 
     Block *find(std::uint64_t key) const {
-        for (std::size_t i = home(key);; i = (i + 1) & (slots_.size() - 1)) {
-            if (slots_[i].key == key)
-                return slots_[i].block;
-            if (slots_[i].key == kFree)
+        const Slot *const slots = slots_.data();
+        for (std::size_t i = home(key);; i = (i + 1) & last_) {
+            if (slots[i].key == key)
+                return slots[i].block;
+            if (slots[i].key == kFree)
                 return nullptr;
         }
     }
@@ -31,7 +32,7 @@ class BlockTable {
         ++size_;
     }
     void erase(std::uint64_t key) {
-        for (std::size_t i = home(key); slots_[i].key != kFree; i = (i + 1) & (slots_.size() - 1))
+        for (std::size_t i = home(key); slots_[i].key != kFree; i = (i + 1) & last_)
             if (slots_[i].key == key) {
                 slots_[i] = {kGone, nullptr};
                 --size_;
@@ -40,6 +41,7 @@ class BlockTable {
     }
     void clear() {
         slots_.assign(kFirst, {});
+        last_ = kFirst - 1;
         used_ = size_ = 0;
     }
     std::size_t size() const { return size_; }
@@ -56,18 +58,17 @@ class BlockTable {
         std::uint64_t key = kFree;
         Block *block = nullptr;
     };
-    std::size_t home(std::uint64_t key) const {
-        return ((key >> 14) * 0x9e3779b97f4a7c15 >> 20 ^ key >> 4) & (slots_.size() - 1);
-    }
+    std::size_t home(std::uint64_t key) const { return ((key >> 14) * 0x9e3779b97f4a7c15 >> 20 ^ key >> 4) & last_; }
     void put(std::uint64_t key, Block *block) {
         std::size_t i = home(key);
         while (slots_[i].key != kFree)
-            i = (i + 1) & (slots_.size() - 1);
+            i = (i + 1) & last_;
         slots_[i] = {key, block};
     }
     void rebuild() {
         std::vector<Slot> old(size_ * 4 > slots_.size() ? slots_.size() * 2 : slots_.size());
         old.swap(slots_);
+        last_ = slots_.size() - 1;
         for (const Slot &s : old)
             if (s.block)
                 put(s.key, s.block);
@@ -75,6 +76,7 @@ class BlockTable {
     }
 
     std::vector<Slot> slots_;
+    std::size_t last_ = kFirst - 1;   ///< index of the last slot; there are 2^n
     std::size_t used_ = 0, size_ = 0; ///< slots that are not free; blocks
 };
 

@@ -232,7 +232,7 @@ template <bool kOverlaps> Block *TimedCore::begin_block() {
     if (__builtin_expect(buffers_, 0))
         see_own_stores(c_.code64() ? c_.rip : c_.rip + c_.seg[cs].base);
     Core::Begin next;
-    if (attend || c_.watched || !(next.block = c_.blocks->find_at_hand(c_)))
+    if (attend || c_.watched || c_.remembers(c_.jump_of(c_.rip), c_.rip) || !(next.block = c_.blocks->find_at_hand(c_)))
         next = c_.begin_block(attend, interrupts);
     if constexpr (kOverlaps)
         overlap_->look_up_ended();
