@@ -5,6 +5,7 @@
 #include "cpu/x86/decode/lower_far.hh"
 #include "cpu/x86/exec/integer/alu.hh"
 #include "cpu/x86/exec/integer/stack.hh"
+#include "cpu/x86/mmu/paging.hh"
 
 namespace moscope::x86 {
 namespace {
@@ -139,11 +140,19 @@ template <class T> struct Ret {
         return nullptr;
     }
 };
+const Op *ret64(Core &c, const Op *op) {
+    std::uint64_t t;
+    if (!load(c, c.r[rsp], t) || (!canonical(t) && !reachable(c, t)))
+        return c.fault_at(op);
+    c.r[rsp] += 8 + (op->imm & 0xffff);
+    c.rip = t;
+    return nullptr;
+}
 Exec lower_ret(const Insn &i, Op &op) {
     if (i.z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return lower_ret_far(i, op);
     wide(i, op);
-    return by_size<Ret>(op.width);
+    return op.width == 8 ? ret64 : by_size<Ret>(op.width);
 }
 
 /// The counter of LOOP and JCXZ has the address size.
