@@ -121,7 +121,8 @@ class BlockCache {
         return guarded_dram(c, phys_.dram_address(a), size);
     }
     /// True if the page holds decoded code, as the shared map has it.
-    bool code_page(PhysAddr a) const { return map_->marked(phys_.dram_address(a) >> 12); }
+    bool code_page(PhysAddr a) const { return code_dram(phys_.dram_address(a)); }
+    bool code_dram(Addr dram) const { return map_->marked(dram >> 12); }
     /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
     void written(PhysAddr a, unsigned size);
     /// A store of `c` to [dram, dram + size), within one page, has left a buffer. With several processes it counts at the next

@@ -37,7 +37,9 @@ class CodeMap {
 
     bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
     /// Whether this chip has decoded code since the last barrier.
-    bool has_news(unsigned chip) const { return !fresh_[chip].news.empty(); }
+    bool has_news(unsigned chip) const { return fresh_[chip].any; }
+    /// The same, for as long as the number of chips stays as it is.
+    const bool &news(unsigned chip) const { return fresh_[chip].any; }
     /// Whether there is code in lines of [dram, dram + size), within a page.
     bool holds(Addr dram, std::uint64_t size) const {
         const auto it = lines_.find(dram >> 12);
@@ -65,6 +67,7 @@ class CodeMap {
     void note(unsigned chip, const News &n) {
         tell_of_first(chip);
         fresh_[chip].news.push_back(n);
+        fresh_[chip].any = true;
     }
     /// The same for a store of this chip to [dram, dram + size), within a page, that has left a core's buffer.
     void note_store(unsigned chip, Addr dram, unsigned size) {
@@ -80,7 +83,7 @@ class CodeMap {
                 mark(n.dram, n.size);
                 show(n, first);
             }
-            f.news.clear();
+            f.forget();
         }
         for (Fresh &f : fresh_)
             for (const auto &[dram, size] : std::exchange(f.stores, {}))
@@ -95,7 +98,7 @@ class CodeMap {
         lines_.clear();
         pages_.assign(pages_.size(), 0);
         for (Fresh &f : fresh_) {
-            f.news.clear();
+            f.forget();
             f.stores.clear();
         }
     }
@@ -114,7 +117,12 @@ class CodeMap {
 
     struct alignas(64) Fresh {
         std::vector<News> news;
+        bool any = false; ///< news is not empty
         std::vector<std::pair<Addr, unsigned>> stores;
+        void forget() {
+            news.clear();
+            any = false;
+        }
     };
     void tell_of_first(unsigned chip) {
         if (const Fresh &f = fresh_[chip]; f.news.empty() && f.stores.empty() && on_news)

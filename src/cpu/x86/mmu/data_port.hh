@@ -9,7 +9,7 @@
 
 #include "cpu/x86/core.hh"
 #include "cpu/x86/decode/block.hh"
-#include "cpu/x86/timed/timed_core.hh"
+#include "cpu/x86/timed/short_paths.hh"
 
 namespace moscope::x86 {
 
@@ -43,7 +43,11 @@ class FunctionalDataPort {
         std::memcpy(host[1], bytes + size[0], size[1]);
     }
     /// The same for the page walker.
-    void walk_load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
+    template <class T> T walk_load(Addr dram) {
+        T entry;
+        std::memcpy(&entry, c_.phys.memory + dram, sizeof entry);
+        return entry;
+    }
     void walk_modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context) {
         f(context, host);
     }
@@ -114,7 +118,7 @@ class TimedDataPort {
     void modify_across(const PhysAddr (&at)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context) {
         timed_.modify_across(at, size, f, context);
     }
-    void walk_load(PhysAddr at, const std::byte *, void *to, unsigned size) { timed_.walk_load(at, to, size); }
+    template <class T> T walk_load(Addr dram) { return timed_.walk_load<T>(dram); }
     void walk_modify(PhysAddr at, std::byte *, unsigned size, void (*f)(void *, void *), void *context) {
         timed_.walk_modify(at, size, f, context);
     }

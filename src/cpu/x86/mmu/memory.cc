@@ -192,48 +192,122 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
     });
 }
 
-// All that these call last, they end with: no registers are saved.
-template <unsigned kBytes> bool load_sized(Core &c, Addr va, void *to, const Tlb::Direct &e) {
-    if (e.read != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || line_offset(va) > kLineBytes - kBytes ||
-        !c.timed->loads_soon(va >> e.shift))
-        return load_slow(c, va, to, kBytes);
-    return c.timed->load_sized<kBytes>(va + e.distance, va, to);
+namespace {
+
+/// Direct::read or write of a page of detailed mode, with which naturally aligned addresses in the page agree.
+template <unsigned kBytes> constexpr Addr page_of_aligned(Addr va) {
+    return (va & ~Addr{0xfff - (kBytes - 1)}) | Tlb::Direct::kTimed;
+}
+constexpr Addr page_of(Addr va) { return (va & ~Addr{0xfff}) | Tlb::Direct::kTimed; }
+
+/// Whether the page of `va` is found in the first-level TLB without a search. If not, nothing has happened.
+bool held(Core &c, Addr va, Tlb::Direct &e) {
+    L1Tlb &l1 = c.timed->l1_tlb();
+    if (!l1.holds(va >> c.tlb->at(va).shift()))
+        return false;
+    e.held = l1.generation();
+    return true;
 }
 
-template <unsigned kBytes> bool store_sized(Core &c, Addr va, const void *from, const Tlb::Direct &e) {
-    if (e.write != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || line_offset(va) > kLineBytes - kBytes ||
-        c.blocks->has_news(c) || !c.timed->stores_soon(va >> e.shift))
-        return store_slow(c, va, from, kBytes);
-    return c.timed->store_sized<kBytes>(va + e.distance, va, from);
+// Apart from the short paths, so that these save no registers for them.
+template <unsigned kBytes> [[gnu::noinline]] LoadedWord<kBytes> load_general(Core &c, Addr va) {
+    // Mostly it lacks no more than a translation.
+    if (c.timed && c.tlb != &Core::nothing && !c.timed->looks_ahead() && line_offset(va) <= kLineBytes - kBytes) {
+        PhysAddr at;
+        if (!translate(c, va, Kind::read, c.cpl == 3, at))
+            return {};
+        if (const Addr dram = c.phys.dram_address(at); dram != PhysMap::kNone)
+            return c.timed->load_sized<kBytes>(dram, va);
+    }
+    std::uint8_t bytes[kBytes];
+    if (!load_slow(c, va, bytes, kBytes))
+        return {};
+    return {true, Word<kBytes>::of(bytes)};
+}
+template <unsigned kBytes> [[gnu::noinline]] LoadedWord<kBytes> load_unheld(Core &c, Addr va, Tlb::Direct &e) {
+    if (e.read != page_of(va) || line_offset(va) > kLineBytes - kBytes || !held(c, va, e))
+        return load_general<kBytes>(c, va);
+    return c.timed->load_sized<kBytes>(va + e.distance, va);
+}
+
+template <unsigned kBytes> [[gnu::noinline]] bool store_general(Core &c, Addr va, Word<kBytes> word) {
+    std::uint8_t bytes[kBytes];
+    word.put(bytes);
+    return store_slow(c, va, bytes, kBytes);
+}
+template <unsigned kBytes> [[gnu::noinline]] bool store_unheld(Core &c, Addr va, Word<kBytes> word, Tlb::Direct &e) {
+    if (e.write != page_of(va) || line_offset(va) > kLineBytes - kBytes || !c.timed->stores_soon() || !held(c, va, e))
+        return store_general<kBytes>(c, va, word);
+    return c.timed->store_sized<kBytes>(va + e.distance, va, word);
+}
+
+} // namespace
+
+// All that these call last, they end with: no registers are saved.
+template <unsigned kBytes> LoadedWord<kBytes> load_sized(Core &c, Addr va, Tlb::Direct &e) {
+    if (e.read != page_of_aligned<kBytes>(va) || e.held != c.timed->l1_tlb().generation())
+        return load_unheld<kBytes>(c, va, e);
+    return c.timed->load_sized<kBytes>(va + e.distance, va);
+}
+
+template <unsigned kBytes> bool store_sized(Core &c, Addr va, Word<kBytes> word, Tlb::Direct &e) {
+    if (e.write != page_of_aligned<kBytes>(va) || e.held != c.timed->l1_tlb().generation() ||
+        !c.timed->stores_at_once())
+        return store_unheld<kBytes>(c, va, word, e);
+    return c.timed->store_sized<kBytes, true>(va + e.distance, va, word);
 }
 
 template <unsigned kBytes> std::uint64_t store_several(Core &c, Addr va, const void *from, std::uint64_t n) {
-    const Tlb::Direct &e = c.tlb->direct_at(va);
-    if (e.write != ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) || c.blocks->has_news(c) ||
-        !c.timed->stores_soon(va >> e.shift))
+    Tlb::Direct &e = c.tlb->direct_at(va);
+    if (e.write != page_of(va) || !c.timed->stores_soon() || !held(c, va, e))
         return 0;
     return c.timed->store_several<kBytes>(va + e.distance, va, from, n);
 }
 
-template bool load_sized<1>(Core &, Addr, void *, const Tlb::Direct &);
-template bool load_sized<2>(Core &, Addr, void *, const Tlb::Direct &);
-template bool load_sized<4>(Core &, Addr, void *, const Tlb::Direct &);
-template bool load_sized<8>(Core &, Addr, void *, const Tlb::Direct &);
-template bool load_sized<16>(Core &, Addr, void *, const Tlb::Direct &);
-template bool store_sized<1>(Core &, Addr, const void *, const Tlb::Direct &);
-template bool store_sized<2>(Core &, Addr, const void *, const Tlb::Direct &);
-template bool store_sized<4>(Core &, Addr, const void *, const Tlb::Direct &);
-template bool store_sized<8>(Core &, Addr, const void *, const Tlb::Direct &);
-template bool store_sized<16>(Core &, Addr, const void *, const Tlb::Direct &);
+template LoadedWord<1> load_sized(Core &, Addr, Tlb::Direct &);
+template LoadedWord<2> load_sized(Core &, Addr, Tlb::Direct &);
+template LoadedWord<4> load_sized(Core &, Addr, Tlb::Direct &);
+template LoadedWord<8> load_sized(Core &, Addr, Tlb::Direct &);
+template LoadedWord<16> load_sized(Core &, Addr, Tlb::Direct &);
+template bool store_sized(Core &, Addr, Word<1>, Tlb::Direct &);
+template bool store_sized(Core &, Addr, Word<2>, Tlb::Direct &);
+template bool store_sized(Core &, Addr, Word<4>, Tlb::Direct &);
+template bool store_sized(Core &, Addr, Word<8>, Tlb::Direct &);
+template bool store_sized(Core &, Addr, Word<16>, Tlb::Direct &);
 template std::uint64_t store_several<1>(Core &, Addr, const void *, std::uint64_t);
 template std::uint64_t store_several<2>(Core &, Addr, const void *, std::uint64_t);
 template std::uint64_t store_several<4>(Core &, Addr, const void *, std::uint64_t);
 template std::uint64_t store_several<8>(Core &, Addr, const void *, std::uint64_t);
 
+template <unsigned kBytes> bool modify_sized(Core &c, Addr va, void (*f)(void *, void *), void *context) {
+    Tlb::Direct &e = c.tlb->direct_at(va);
+    const Addr page = page_of_aligned<kBytes>(va);
+    if (e.write != page || (e.held != c.timed->l1_tlb().generation() && !held(c, va, e)))
+        return modify_slow(c, va, kBytes, f, context, false);
+    TimedCore &timed = *c.timed;
+    const Addr dram = va + e.distance;
+    timed.disturb();
+    std::uint8_t bytes[kBytes];
+    timed.load_sized<kBytes>(dram, va).word.put(bytes);
+    f(context, bytes);
+    const auto word = Word<kBytes>::of(bytes);
+    // During a miss another core may have decoded code there.
+    if (__builtin_expect(e.write == page && timed.stores_at_once(), 1))
+        return timed.store_sized<kBytes, true>(dram, va, word);
+    const PhysAddr at = c.phys.phys_address(dram);
+    timed.store(at, bytes, kBytes);
+    tell_written(c, at, kBytes);
+    return true;
+}
+
+template bool modify_sized<1>(Core &, Addr, void (*)(void *, void *), void *);
+template bool modify_sized<2>(Core &, Addr, void (*)(void *, void *), void *);
+template bool modify_sized<4>(Core &, Addr, void (*)(void *, void *), void *);
+template bool modify_sized<8>(Core &, Addr, void (*)(void *, void *), void *);
+
 bool modify_slow(Core &c, Addr va, unsigned size, void (*f)(void *, void *), void *context, bool locked) {
-    const Tlb::Direct &e = c.tlb->direct_at(va);
-    if (e.write == ((va & ~Addr{0xfff}) | Tlb::Direct::kTimed) && line_offset(va) + size <= kLineBytes &&
-        c.timed->loads_soon(va >> e.shift)) {
+    Tlb::Direct &e = c.tlb->direct_at(va);
+    if (e.write == page_of(va) && line_offset(va) + size <= kLineBytes && held(c, va, e)) {
         const PhysAddr at = c.phys.phys_address(va + e.distance);
         c.timed->at_linear(va);
         c.timed->modify(at, size, f, context, locked);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "cpu/x86/core.hh"
+#include "cpu/x86/mmu/word.hh"
 
 namespace moscope::x86 {
 
@@ -19,17 +20,25 @@ bool load_slow(Core &, Addr, void *to, unsigned size, As = As::current);
 bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current);
 /// The same with the instruction's rights, for 1, 2, 4, 8 and 16 bytes, with a short path for hits in detailed mode.
 /// `e`: the TLB's entry for the address.
-template <unsigned kBytes> bool load_sized(Core &, Addr, void *to, const Tlb::Direct &e);
-template <unsigned kBytes> bool store_sized(Core &, Addr, const void *from, const Tlb::Direct &e);
+template <unsigned kBytes> LoadedWord<kBytes> load_sized(Core &, Addr, Tlb::Direct &e);
+template <unsigned kBytes> bool store_sized(Core &, Addr, Word<kBytes>, Tlb::Direct &e);
 /// In detailed mode, of `n` stores of the same bytes side by side: the next ones that take that path together. Returns
 /// how many; 0: the next is to be stored alone.
 template <unsigned kBytes> std::uint64_t store_several(Core &, Addr, const void *from, std::uint64_t n);
 template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kBytes & (kBytes - 1));
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
+/// The same as a load and a store, of 1, 2, 4 and 8 bytes.
+template <unsigned kBytes> bool modify_sized(Core &, Addr, void (*f)(void *, void *), void *context);
 
 /// Linear address of a memory operand with masking and segment checks (segment.cc); false on #GP, #SS.
 bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out, unsigned skip = 0);
+/// The same by value, so that the address that is mostly found without it lives in a register.
+struct Addressed {
+    std::uint64_t ok;
+    Addr at;
+};
+Addressed legacy_address(Core &, const Op *, unsigned size, bool write, unsigned skip);
 
 /// Linear address of the memory operand of `op`, or of the part of it that begins `skip` bytes into it. A part's offset
 /// wraps at the address size; what begins before the end and reaches over it goes on behind.
@@ -38,8 +47,11 @@ inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out,
     std::uint64_t b, i;
     std::memcpy(&b, file + op->base, 8);
     std::memcpy(&i, file + op->index, 8);
-    if (__builtin_expect(op->legacy, 0))
-        return legacy_address(c, op, size, write, out, skip);
+    if (__builtin_expect(op->legacy, 0)) {
+        const Addressed found = legacy_address(c, op, size, write, skip);
+        out = found.at;
+        return found.ok;
+    }
     out = b + (i << op->scale) + static_cast<std::int64_t>(op->disp) + c.seg[op->seg].base + skip;
     return true;
 }
@@ -53,25 +65,28 @@ inline std::uint64_t wrap_offset(const Op *op, std::uint64_t a) {
 template <class T> inline bool fits_page(Addr a) { return sizeof(T) == 1 || (a & 0xfff) <= 0x1000 - sizeof(T); }
 
 template <class T> inline bool load(Core &c, Addr a, T &out) {
-    const Tlb::Direct &e = c.tlb->direct_at(a);
+    Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.read == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         std::memcpy(&out, reinterpret_cast<const void *>(e.distance + a), sizeof(T));
         return true;
     }
-    if constexpr (kSized<sizeof(T)>)
-        return load_sized<sizeof(T)>(c, a, &out, e);
-    else
+    if constexpr (kSized<sizeof(T)>) {
+        const LoadedWord<sizeof(T)> loaded = load_sized<sizeof(T)>(c, a, e);
+        if (loaded.ok)
+            loaded.word.put(&out);
+        return loaded.ok;
+    } else
         return load_slow(c, a, &out, sizeof(T));
 }
 
 template <class T> inline bool store(Core &c, Addr a, const T &value) {
-    const Tlb::Direct &e = c.tlb->direct_at(a);
+    Tlb::Direct &e = c.tlb->direct_at(a);
     if (__builtin_expect(e.write == (a & ~Addr{0xfff}) && fits_page<T>(a), 1)) {
         std::memcpy(reinterpret_cast<void *>(e.distance + a), &value, sizeof(T));
         return true;
     }
     if constexpr (kSized<sizeof(T)>)
-        return store_sized<sizeof(T)>(c, a, &value, e);
+        return store_sized<sizeof(T)>(c, a, Word<sizeof(T)>::of(&value), e);
     else
         return store_slow(c, a, &value, sizeof(T));
 }
@@ -88,15 +103,17 @@ template <class T, class F> inline bool modify(Core &c, Addr a, bool locked, F &
         return true;
     }
     using G = std::remove_reference_t<F>;
-    return modify_slow(
-        c, a, sizeof(T),
-        [](void *context, void *bytes) {
-            T x;
-            std::memcpy(&x, bytes, sizeof(T));
-            x = (*static_cast<G *>(context))(x);
-            std::memcpy(bytes, &x, sizeof(T));
-        },
-        const_cast<std::remove_const_t<G> *>(&f), locked);
+    const auto apply = [](void *context, void *bytes) {
+        T x;
+        std::memcpy(&x, bytes, sizeof(T));
+        x = (*static_cast<G *>(context))(x);
+        std::memcpy(bytes, &x, sizeof(T));
+    };
+    void *const context = const_cast<std::remove_const_t<G> *>(&f);
+    if constexpr (kSized<sizeof(T)> && sizeof(T) <= 8)
+        if (!locked)
+            return modify_sized<sizeof(T)>(c, a, apply, context);
+    return modify_slow(c, a, sizeof(T), apply, context, locked);
 }
 
 // Parts of an operand that the processor moves one by one: far pointers, bounds, 80-bit values, areas of saved state.

@@ -20,10 +20,12 @@ constexpr std::uint64_t kBeyond = 0x000f000000000000;  ///< above the family's 4
 /// Error code of a page fault.
 constexpr std::uint32_t err_present = 1, err_write = 2, err_user = 4, err_reserved = 8, err_fetch = 16;
 
+/// What a translation says, in the form of Tlb::Entry::phys.
 struct Leaf {
-    std::uint64_t phys = 0; ///< of the 4-KiB page
-    bool write = true, user = true, execute = true, global = false, dirty = false;
-    unsigned shift = 12;
+    using E = Tlb::Entry;
+    Addr phys = 0;                                                          ///< of the 4-KiB page
+    Addr bits = E::kWritable | E::kExecutable | E::kDirty | E::shifted(12); ///< as without paging
+    unsigned shift() const { return E::shift_of(bits); }
 };
 
 /// The update of an entry that has been read before. It is made only if all else of the entry is still as it was.
@@ -43,6 +45,24 @@ template <class T> struct Update {
     }
 };
 
+/// A format of page tables: entries of one type, `kLevels` deep, each level `kBits` of the address; large pages at the
+/// levels of kLarge, by bit.
+struct LongMode {
+    using Entry = std::uint64_t;
+    static constexpr int kLevels = 4;
+    static constexpr unsigned kBits = 9, kLarge = 1u << 2 | 1u << 3;
+};
+struct Pae {
+    using Entry = std::uint64_t;
+    static constexpr int kLevels = 3;
+    static constexpr unsigned kBits = 9, kLarge = 1u << 2;
+};
+struct Legacy {
+    using Entry = std::uint32_t;
+    static constexpr int kLevels = 2;
+    static constexpr unsigned kBits = 10, kLarge = 1u << 2;
+};
+
 struct Walk {
     Core &c;
     Addr va;
@@ -59,14 +79,13 @@ struct Walk {
     }
 
     template <class T> T read(Addr at) const {
-        T x = 0;
-        if (const std::byte *p = c.phys.host(PhysAddr(at))) {
-            if (side_effects)
-                with_data_port(c, [&](auto port) { port.walk_load(PhysAddr(at), p, &x, sizeof x); });
-            else
-                std::memcpy(&x, p, sizeof x);
-        } else
-            std::memset(&x, 0xff, sizeof x);
+        const Addr dram = c.phys.dram_address(PhysAddr(at));
+        if (dram == PhysMap::kNone)
+            return static_cast<T>(~T{0});
+        if (side_effects)
+            return with_data_port(c, [&](auto port) { return port.template walk_load<T>(dram); });
+        T x;
+        std::memcpy(&x, c.phys.memory + dram, sizeof x);
         return x;
     }
     /// Sets bits of an entry, as a locked update. False: another core has changed the entry since it was read.
@@ -82,95 +101,79 @@ struct Walk {
         return update.made;
     }
 
-    /// Entries of a table format: T wide, `levels` deep, each level `bits` of the address.
-    template <class T> bool run(const Addr root, int levels, unsigned bits, unsigned large_levels, Leaf &leaf) {
-        unsigned shift = 12 + bits * static_cast<unsigned>(levels - 1);
+    /// `large`: the levels that may have large pages, by bit.
+    template <class F> bool run(const Addr root, Leaf &leaf, const unsigned large = F::kLarge) {
+        using T = typename F::Entry;
+        constexpr T kFrame = static_cast<T>(sizeof(T) == 8 ? kAddress : 0xfffff000);
+        const T reserved = static_cast<T>(sizeof(T) == 4 ? 0 : kBeyond | (nx ? 0 : kNoExecute));
+        unsigned shift = 12 + F::kBits * static_cast<unsigned>(F::kLevels - 1);
         Addr table = root;
-        Addr entry_at[5];
-        T entry[5];
+        Addr entry_at[F::kLevels];
+        T entry[F::kLevels];
+        T all = static_cast<T>(~T{0}), any = 0; // bits that all entries have, and that any has
         int depth = 0;
-        for (int level = levels; level >= 1; --level, shift -= bits, ++depth) {
-            const Addr at = table + ((va >> shift) & ((Addr{1} << bits) - 1)) * sizeof(T);
+        for (int level = F::kLevels;; --level, shift -= F::kBits, ++depth) {
+            const Addr at = table + ((va >> shift) & ((Addr{1} << F::kBits) - 1)) * sizeof(T);
             const T e = read<T>(at);
             entry_at[depth] = at;
             entry[depth] = e;
-            if (!(e & kPresent))
-                return fault(0);
-            // PAE's top-level entries have no rights of their own.
-            const bool pdpte = sizeof(T) == 8 && levels == 3 && level == 3;
-            const bool is_leaf = level == 1 || ((e & kLarge) && (large_levels >> level & 1));
-            if (sizeof(T) == 8) {
-                if ((e & kBeyond) || (!nx && (std::uint64_t{e} & kNoExecute)))
-                    return fault(err_present | err_reserved);
-                if (!is_leaf && (e & kLarge) && level >= 3 && !pdpte)
-                    return fault(err_present | err_reserved);
+            if (__builtin_expect((e & (kPresent | reserved)) != kPresent, 0))
+                return fault(e & kPresent ? err_present | err_reserved : 0);
+            // PAE's top-level entries have no rights of their own, and no accessed bit.
+            if (F::kLevels != 3 || level != 3) {
+                all &= e;
+                any |= e;
             }
-            if (!pdpte) {
-                leaf.write &= (e & kWrite) != 0;
-                leaf.user &= (e & kUser) != 0;
-                if (nx && sizeof(T) == 8)
-                    leaf.execute &= !(std::uint64_t{e} & kNoExecute);
-            }
-            if (!is_leaf) {
-                table = sizeof(T) == 8 ? e & kAddress : e & 0xfffff000;
+            if (level > 1 && !((e & kLarge) && (large >> level & 1))) {
+                if (F::kLevels == 4 && (e & kLarge))
+                    return fault(err_present | err_reserved);
+                table = e & kFrame;
                 continue;
             }
-            Addr base;
+            const Addr within = (Addr{1} << shift) - 1;
+            Addr base = (e & kFrame) & ~within;
             if (sizeof(T) == 4 && level == 2) // 4-MiB page: bits 20:13 are address bits 39:32
-                base = (e & 0xffc00000) | static_cast<Addr>(e & 0x1fe000) << 19;
-            else {
-                base = (sizeof(T) == 8 ? e & kAddress : e & 0xfffff000) & ~((Addr{1} << shift) - 1);
-                if (level > 1 && (e & (((Addr{1} << shift) - 1) & ~Addr{0x1fff})) && sizeof(T) == 8)
-                    return fault(err_present | err_reserved);
-            }
-            leaf.phys = (base | (va & ((Addr{1} << shift) - 1))) & ~(kPage - 1);
-            leaf.shift = shift;
-            leaf.global = (e & kGlobal) && (c.cr4 & cr4::pge);
-            leaf.dirty = e & kDirty;
+                base |= static_cast<Addr>(e & 0x1fe000) << 19;
+            else if (level > 1 && (e & within & ~Addr{0x1fff}))
+                return fault(err_present | err_reserved);
+            leaf.phys = (base | (va & within)) & ~(kPage - 1);
             break;
         }
         // Rights.
-        const bool ignore_write = !user && !(c.cr0 & cr0::wp);
-        if ((user && !leaf.user) || (kind == Kind::write && !leaf.write && !ignore_write) ||
-            (kind == Kind::fetch && !leaf.execute))
+        const T last = entry[depth];
+        const bool write = (all & kWrite) || (!user && !(c.cr0 & cr0::wp));
+        const bool execute = !(nx && sizeof(T) == 8 && (std::uint64_t{any} & kNoExecute));
+        if ((user && !(all & kUser)) || (kind == Kind::write && !write) || (kind == Kind::fetch && !execute))
             return fault(err_present);
-        leaf.write |= ignore_write;
-        if (!side_effects)
-            return true;
-        // Accessed and dirty bits, each as a locked update of its entry.
-        for (int d = 0; d <= depth; ++d) {
-            const bool pdpte = sizeof(T) == 8 && levels == 3 && d == 0;
-            if (pdpte)
-                continue;
-            T want = static_cast<T>(kAccessed);
-            if (d == depth && kind == Kind::write) {
-                want |= static_cast<T>(kDirty);
-                leaf.dirty = true;
-            }
-            if ((entry[d] & want) != want && !set_bits<T>(entry_at[d], entry[d], want)) {
-                leaf = {};
-                return run<T>(root, levels, bits, large_levels, leaf); // as the tables are now
-            }
+        const bool dirties = kind == Kind::write && !(last & kDirty);
+        if (side_effects && (!(all & kAccessed) || dirties) && !update(entry_at, entry, F::kLevels == 3 ? 1 : 0, depth))
+            return run<F>(root, leaf, large); // as the tables are now
+        using E = Tlb::Entry;
+        leaf.bits = ((last & kGlobal) && (c.cr4 & cr4::pge) ? E::kGlobal : 0) | (write ? E::kWritable : 0) |
+                    (execute ? E::kExecutable : 0) | ((last & kDirty) || dirties ? E::kDirty : 0) | E::shifted(shift);
+        return true;
+    }
+
+    /// Accessed and dirty bits, each as a locked update of its entry. False: an entry is no longer what was read.
+    template <class T> bool update(const Addr *entry_at, const T *entry, int first, int last) const {
+        for (int d = first; d <= last; ++d) {
+            const auto want = static_cast<T>(d == last && kind == Kind::write ? kAccessed | kDirty : kAccessed);
+            if ((entry[d] & want) != want && !set_bits<T>(entry_at[d], entry[d], want))
+                return false;
         }
         return true;
     }
 
     bool tables(Leaf &leaf) {
         if (c.long_mode())
-            return run<std::uint64_t>(c.cr3 & kAddress, 4, 9, 1u << 2 | 1u << 3, leaf);
+            return run<LongMode>(c.cr3 & kAddress, leaf);
         if (c.cr4 & cr4::pae)
-            return run<std::uint64_t>(c.cr3 & 0xffffffe0, 3, 9, 1u << 2, leaf);
-        return run<std::uint32_t>(c.cr3 & 0xfffff000, 2, 10, (c.cr4 & cr4::pse) ? 1u << 2 : 0, leaf);
+            return run<Pae>(c.cr3 & 0xffffffe0, leaf);
+        return run<Legacy>(c.cr3 & 0xfffff000, leaf, c.cr4 & cr4::pse ? Legacy::kLarge : 0);
     }
 };
 
 bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae); }
-
-Addr bits_of(const Leaf &leaf) {
-    using E = Tlb::Entry;
-    return (leaf.global ? E::kGlobal : 0) | (leaf.write ? E::kWritable : 0) | (leaf.execute ? E::kExecutable : 0) |
-           (leaf.dirty ? E::kDirty : 0) | E::shifted(leaf.shift);
-}
 
 /// Where an access to a physical page goes: a core's local APIC is at the base that it has set, over whatever else is there
 /// (AMD 24593, section 16.3.1).
@@ -186,9 +189,24 @@ Addr reached(const Core &c, Addr page) {
     return page == base ? Apic::kRegisters : page == Apic::kRegisters ? kNothing : page;
 }
 
+/// Where the page of `e` may be accessed directly.
+inline void let_direct(Core &c, const Tlb::Entry &e, Tlb::Direct &d) {
+    d.read = d.write = Tlb::kNoPage;
+    d.held = 0;
+    const Addr dram = c.phys.dram_address(e.at(0));
+    if (dram == PhysMap::kNone)
+        return;
+    d.distance = (c.direct ? reinterpret_cast<std::uintptr_t>(c.phys.memory) : 0) + dram - e.page;
+    d.read = e.page | (c.direct ? 0 : Tlb::Direct::kTimed);
+    if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_dram(dram))
+        d.write = d.read;
+}
+
 void remember(Core &c, bool user, Addr va, const Leaf &leaf) {
-    c.tlbs[user].at(va) = {va & ~(kPage - 1), leaf.phys | bits_of(leaf)};
-    let_direct(c, user, va);
+    Tlb &tlb = c.tlbs[user];
+    Tlb::Entry &e = tlb.at(va);
+    e = {va & ~(kPage - 1), leaf.phys | leaf.bits};
+    let_direct(c, e, tlb.direct_at(va));
 }
 
 /// A large page that is remembered, if the access is one that needs no walk.
@@ -199,11 +217,7 @@ bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
     if (l.number != va >> 21 || (l.phys & need) != need)
         return false;
     leaf.phys = (l.phys & ~Addr{0x1fffff}) | (va & 0x1ff000);
-    leaf.write = l.phys & E::kWritable;
-    leaf.execute = l.phys & E::kExecutable;
-    leaf.global = l.phys & E::kGlobal;
-    leaf.dirty = l.phys & E::kDirty;
-    leaf.shift = l.shift();
+    leaf.bits = l.phys & (kPage - 1);
     return true;
 }
 
@@ -225,19 +239,7 @@ void Core::flush_page(Addr va) {
         timed->l1_tlb().flush_page(va);
 }
 
-void let_direct(Core &c, bool user, Addr va) {
-    const Tlb::Entry &e = c.tlbs[user].at(va);
-    Tlb::Direct &d = c.tlbs[user].direct_at(va);
-    d.read = d.write = Tlb::kNoPage;
-    const PhysAddr phys = e.at(0);
-    if (std::byte *host = c.phys.host(phys)) {
-        d.distance = (c.direct ? reinterpret_cast<std::uintptr_t>(host) : c.phys.dram_address(phys)) - e.page;
-        d.shift = static_cast<std::uint8_t>(e.shift());
-        d.read = e.page | (c.direct ? 0 : Tlb::Direct::kTimed);
-        if ((e.phys & Tlb::Entry::kWritable) && (e.phys & Tlb::Entry::kDirty) && !c.blocks->code_page(phys))
-            d.write = d.read;
-    }
-}
+void let_direct(Core &c, bool user, Addr va) { let_direct(c, c.tlbs[user].at(va), c.tlbs[user].direct_at(va)); }
 
 bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     using E = Tlb::Entry;
@@ -259,7 +261,6 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     Leaf leaf;
     if (!c.paging()) {
         leaf.phys = page;
-        leaf.dirty = true;
     } else if (large_page(c, va, kind, user, leaf)) {
         // no walk
     } else {
@@ -271,13 +272,13 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
         Walk walk{c, va, kind, user, nx_counts(c)};
         if (!walk.tables(leaf))
             return false;
-        if (leaf.shift >= 21)
-            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | bits_of(leaf)};
+        if (leaf.shift() >= 21)
+            c.tlbs[user].large_at(va) = {va >> 21, (leaf.phys & ~Addr{0x1fffff}) | leaf.bits};
     }
     leaf.phys = reached(c, leaf.phys);
     remember(c, user, va, leaf);
     if (kind != Kind::fetch)
-        with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift, leaf.global); });
+        with_data_port(c, [&](auto port) { port.l1_tlb(va >> leaf.shift(), leaf.bits & E::kGlobal); });
     out = PhysAddr(leaf.phys | (va & (kPage - 1)));
     return true;
 }

@@ -20,12 +20,13 @@ struct Tlb {
     /// What most accesses want to know of a page in DRAM.
     struct alignas(32) Direct {
         /// Of an entry of detailed mode, beside the page's address: equals no page that functional mode looks for.
-        static constexpr Addr kTimed = 2;
+        static constexpr Addr kTimed = 16;
         Addr read = kNoPage;  ///< page that may be read directly
         Addr write = kNoPage; ///< page that may be written directly (dirty already, holds no decoded code)
         /// To be added to a virtual address: gives the host address; in detailed mode the DRAM address.
         std::uint64_t distance = 0;
-        std::uint8_t shift = 12; ///< log2 of the guest's page size
+        /// Detailed mode: L1Tlb::generation() when the page was last found there.
+        std::uint64_t held = 0;
     };
     /// What the translation says, direct or not.
     struct Entry {
@@ -33,9 +34,10 @@ struct Tlb {
         static constexpr Addr kGlobal = 1, kWritable = 2, kExecutable = 4, kDirty = 8;
         static constexpr unsigned kShiftAt = 4; ///< log2 of the guest's page size: six bits
         Addr phys = 12 << kShiftAt;             ///< physical page, with these
-        unsigned shift() const { return phys >> kShiftAt & 63; }
+        static unsigned shift_of(Addr bits) { return bits >> kShiftAt & 63; }
+        unsigned shift() const { return shift_of(phys); }
         static constexpr Addr kShift = Addr{63} << kShiftAt;
-        static Addr shifted(unsigned shift) { return Addr{shift} << kShiftAt; }
+        static constexpr Addr shifted(unsigned shift) { return Addr{shift} << kShiftAt; }
         PhysAddr at(Addr va) const { return PhysAddr((phys & ~Addr{0xfff}) | (va & 0xfff)); }
     };
     Direct direct[kEntries];

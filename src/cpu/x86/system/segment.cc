@@ -185,6 +185,12 @@ bool legacy_address(Core &c, const Op *op, unsigned size, bool write, Addr &out,
     return segment_address(c, static_cast<Seg>(op->seg), offset, size, write, out);
 }
 
+Addressed legacy_address(Core &c, const Op *op, unsigned size, bool write, unsigned skip) {
+    Addr at = 0;
+    const bool ok = legacy_address(c, op, size, write, at, skip);
+    return {ok, at};
+}
+
 bool stack_address(Core &c, std::uint64_t sp, unsigned size, bool write, Addr &out) {
     return segment_address(c, ss, sp, size, write, out);
 }

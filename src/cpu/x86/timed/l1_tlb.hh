@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,19 +26,22 @@ class L1Tlb {
         held_.fill(0);
         free_below_ = static_cast<unsigned>(pages_.size());
         last_ = kNone;
+        ++generation_;
     }
+    /// Another one, and never 0, whenever a page has gone: what was there in this generation still is.
+    std::uint64_t generation() const { return generation_; }
     /// Whether the page (its address shifted by its size) is there and found without a search. If not, nothing changes.
     bool holds(std::uint64_t page) {
         if (page == last_)
             return true;
-        if (pages_[hint_[page % kHints]] != page)
+        if (pages_[hint_[hint_of(page)]] != page)
             return false;
         last_ = page;
         return true;
     }
     /// Whether the page is there. Nothing changes.
     bool contains(std::uint64_t page) const {
-        return pages_[hint_[page % kHints]] == page || std::find(pages_.begin(), pages_.end(), page) != pages_.end();
+        return pages_[hint_[hint_of(page)]] == page || std::find(pages_.begin(), pages_.end(), page) != pages_.end();
     }
     /// Global pages stay.
     void flush_local() {
@@ -58,10 +62,11 @@ class L1Tlb {
         if (page == last_) // and nothing has been replaced since
             return true;
         last_ = page;
-        std::uint8_t &slot = hint_[page % kHints];
+        const std::size_t hint = hint_of(page);
+        std::uint8_t &slot = hint_[hint];
         if (pages_[slot] == page)
             return true;
-        if (held_[page % kHints]) // else a search would find nothing
+        if (held_[hint]) // else a search would find nothing
             for (unsigned i = 0; i < pages_.size(); ++i)
                 if (pages_[i] == page) {
                     slot = static_cast<std::uint8_t>(i);
@@ -72,9 +77,11 @@ class L1Tlb {
         const unsigned to = free_below_ ? free_below_ - 1 : next_;
         if (to == next_)
             next_ = next_ + 1 == pages_.size() ? 0 : next_ + 1;
-        if (pages_[to] != kNone)
-            --held_[pages_[to] % kHints];
-        ++held_[page % kHints];
+        if (pages_[to] != kNone) {
+            --held_[hint_of(pages_[to])];
+            ++generation_;
+        }
+        ++held_[hint];
         pages_[to] = page;
         global_[to] = global;
         slot = static_cast<std::uint8_t>(to);
@@ -83,19 +90,23 @@ class L1Tlb {
 
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-    static constexpr unsigned kHints = 256; ///< where a page was seen last, so that most looks need no search
+    static constexpr unsigned kHintBits = 10, kHints = 1u << kHintBits;
+    /// By a hash: pages that take turns in an entry of the interpreter's TLB, by their low bits, have hints apart.
+    static std::size_t hint_of(std::uint64_t page) { return page * 0x9e3779b97f4a7c15 >> (64 - kHintBits); }
     /// Frees a slot, given by what it holds.
     void drop(std::uint64_t &page) {
         if (page == kNone)
             return;
-        --held_[page % kHints];
+        --held_[hint_of(page)];
         page = kNone;
+        ++generation_;
         free_below_ = static_cast<unsigned>(pages_.size());
     }
     std::uint64_t last_ = kNone;
+    std::uint64_t generation_ = 0;
     std::vector<std::uint64_t> pages_;
     std::vector<std::uint8_t> global_;
-    std::array<std::uint8_t, kHints> hint_;
+    std::array<std::uint8_t, kHints> hint_;  ///< where a page was seen last, so that most looks need no search
     std::array<std::uint16_t, kHints> held_; ///< pages that share a hint
     unsigned free_below_ = 0;                ///< no slot from here on is free
     unsigned next_ = 0;

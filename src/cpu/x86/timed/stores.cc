@@ -55,7 +55,7 @@ void TimedCore::store_around(Addr d, const void *from, unsigned size) {
     // An older ordinary store to the line has to be performed before this one can pass the caches.
     fence_stores();
     combiner_.add(d, from, size, pc(), va_);
-    buffers_ = true;
+    buffers_filled();
     if (combiner_.full())
         drain_combiner(false);
 }
@@ -122,7 +122,7 @@ void TimedCore::store_issued(Addr d, const void *from, unsigned size) {
     if (__builtin_expect(stores_.full(), 0))
         wait_for_stores([this] { return !stores_.full(); });
     stores_.push(d, from, size, now(), pc(), va_);
-    buffers_ = true;
+    buffers_filled();
     companion_changed();
 }
 

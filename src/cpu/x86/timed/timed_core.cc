@@ -65,6 +65,7 @@ void TimedCore::take_over(Tick t) {
     c_.exit = Exit::none; // why the functional run ended
     end_monitor_wait(c_);
     c_.set_direct(false);
+    code_news_ = &c_.blocks->map().news(c_.chip);
     l1_tlb_.clear();
     after_block_ &= ~kLeaves;
     left_ = false;
@@ -424,18 +425,32 @@ bool TimedCore::load_issued(Addr d, void *to, unsigned size) {
         catch_up();
     const Tick done = hit_done();
     const Addr line = line_of(d);
-    std::byte *b = port_.hit(line, Port::right_load, done);
-    if (!b) {
-        ++disturbances_; // the loss of this line may not be reported
-        b = port_.probe(AccessKind::load, d, done);
-    }
-    if (b) {
+    if (const std::byte *b = port_.hit(line, Port::right_load, done)) {
         copy_few(to, b + line_offset(d), size);
         load_ready_ = cursor().cycle() + port_.hit_cycles_;
-        return true;
-    }
-    transact(AccessKind::load, PhysAddr(d), to, size);
+    } else
+        load_beyond(d, to, size);
     return true;
+}
+
+void TimedCore::load_beyond(Addr d, void *to, unsigned size) {
+    ++disturbances_; // the loss of this line may not be reported
+    if (const std::byte *b = port_.probe(AccessKind::load, d, hit_done())) {
+        copy_few(to, b + line_offset(d), size);
+        load_ready_ = cursor().cycle() + port_.hit_cycles_;
+    } else
+        transact(AccessKind::load, PhysAddr(d), to, size);
+}
+
+void TimedCore::walk_load_issued(Addr d, void *to, unsigned size) {
+    walking_ = true;
+    if (overlap_) {
+        const Overlap::OwnLoads own = overlap_->walk_begins();
+        load_issued(d, to, size);
+        overlap_->walked(own);
+    } else
+        load_issued(d, to, size);
+    walking_ = false;
 }
 
 void TimedCore::load(PhysAddr a, void *to, unsigned size) {

@@ -18,6 +18,7 @@
 #include "cpu/fiber_core.hh"
 #include "cpu/x86/core.hh"
 #include "cpu/x86/decode/block.hh"
+#include "cpu/x86/mmu/word.hh"
 #include "cpu/x86/timed/l1_tlb.hh"
 #include "cpu/x86/timed/op_timing.hh"
 #include "cpu/x86/timed/overlap.hh"
@@ -125,16 +126,8 @@ class TimedCore final : public FiberCore {
     /// The same for a DRAM address, within a line.
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
-    void walk_load(PhysAddr a, void *to, unsigned size) {
-        walking_ = true;
-        if (overlap_) {
-            const Overlap::OwnLoads own = overlap_->walk_begins();
-            load(a, to, size);
-            overlap_->walked(own);
-        } else
-            load(a, to, size);
-        walking_ = false;
-    }
+    /// The page walker's load of an entry of tables.
+    template <class T> T walk_load(Addr dram);
     /// The page walker's update of an entry.
     void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {
         walking_ = true;
@@ -156,14 +149,14 @@ class TimedCore final : public FiberCore {
     /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
     /// code).
     void wrote_code(PhysAddr, unsigned size);
-    /// Whether an instruction's access to this page (as for l1_tlb()) can take the way of the next two. If not, nothing has happened.
-    bool loads_soon(std::uint64_t page) { return l1_tlb_.holds(page); }
-    bool stores_soon(std::uint64_t page) {
-        return !op_->non_temporal && (!buffers_ || combiner_.idle()) && l1_tlb_.holds(page);
-    }
-    /// A load or store of an instruction, within a line at `d` in DRAM: short for most hits. Returns true.
-    template <unsigned kBytes> bool load_sized(Addr d, Addr va, void *to);
-    template <unsigned kBytes> bool store_sized(Addr d, Addr va, const void *from);
+    /// Whether the instruction's store to a page that TLBs allow direct writes of can take the way of store_sized(), and
+    /// whether it waits in no buffer. If not, nothing has happened.
+    bool stores_soon() const { return !op_->non_temporal && !*code_news_ && (!buffers_ || combiner_.idle()); }
+    bool stores_at_once() const { return !op_->non_temporal && !*code_news_ && !buffers_; }
+    /// A load or store of an instruction, within a line at `d` in DRAM, of a page that the first-level TLB has: short for
+    /// most hits. kAtOnce: stores_at_once() holds. Both succeed.
+    template <unsigned kBytes> LoadedWord<kBytes> load_sized(Addr d, Addr va);
+    template <unsigned kBytes, bool kAtOnce = false> bool store_sized(Addr d, Addr va, Word<kBytes> word);
     /// The next of `n` such stores of one instruction, side by side and of the same bytes: those to one line, if all
     /// of them hit or find room in the buffer behind others. Returns how many; if none, nothing has happened.
     template <unsigned kBytes> std::uint64_t store_several(Addr d, Addr va, const void *from, std::uint64_t n);
@@ -255,10 +248,24 @@ class TimedCore final : public FiberCore {
     void fetch_of(const Block &b, const Op *op);
     /// A load in its cycle. Returns true.
     bool load_issued(Addr dram, void *to, unsigned size);
+    /// The same after buffers and port were looked at, but for lines that the port does not remember.
+    void load_beyond(Addr dram, void *to, unsigned size);
+    /// load_sized() where it is not short, with all that comes before and from where the port is looked at.
+    template <unsigned kBytes> LoadedWord<kBytes> load_looking(Addr d);
+    template <unsigned kBytes> LoadedWord<kBytes> load_plain(Addr d);
+    template <unsigned kBytes> LoadedWord<kBytes> load_waiting(Addr d);
+    template <unsigned kBytes> LoadedWord<kBytes> load_ahead(Addr d);
+    template <unsigned kBytes> LoadedWord<kBytes> load_here(Addr d);
+    template <unsigned kBytes> LoadedWord<kBytes> load_elsewhere(Addr d);
     /// A store in its cycle, of at most an entry of the buffer.
     void store_issued(Addr dram, const void *from, unsigned size);
     /// The same, then a look whether it was to decoded code by then. Returns true.
     bool store_later(Addr dram, const void *from, unsigned size);
+    template <unsigned kBytes> bool store_later(Addr dram, Word<kBytes> word) {
+        std::uint8_t bytes[kBytes];
+        word.put(bytes);
+        return store_later(dram, bytes, kBytes);
+    }
     void next_cycle();
     /// An operation issues: in the present cycle, or in the next one if that has no room.
     void take_slot() {
@@ -303,8 +310,10 @@ class TimedCore final : public FiberCore {
         polling_.report([this](auto &&...spin) { report_spinning(spin...); });
     }
     void looks_at(Addr dram) {
-        if (__builtin_expect(polling_.attends(), 0) && !walking_)
+        if (__builtin_expect(polling_.attends(), 0) && !walking_) {
             polling_.looked({dram, pc(), va_, c_.cr3, user_});
+            choose_loads();
+        }
     }
     void transact(AccessKind kind, PhysAddr a, void *data, unsigned size);
     /// The bytes of the line if the core may write there without a transaction; else null.
@@ -315,7 +324,12 @@ class TimedCore final : public FiberCore {
     void store_around(Addr dram, const void *from, unsigned size);
     /// Sends the collected bytes. arrived: waits until they have arrived.
     void drain_combiner(bool arrived);
-    void look_at_buffers() { buffers_ = !stores_.empty() || !combiner_.idle(); }
+    void look_at_buffers() {
+        buffers_ = !stores_.empty() || !combiner_.idle();
+        choose_loads();
+    }
+    void buffers_filled() { buffers_ = loads_look_ = true; }
+    void choose_loads() { loads_look_ = buffers_ || polling_.attends(); }
     void fence_stores();
     /// Before code at this linear address is looked up: the core's stores to it that still wait are performed. A block may end in the
     /// page after its own. Stores through other linear addresses need a serializing instruction (AMD 24593, section 7.6.1).
@@ -349,6 +363,7 @@ class TimedCore final : public FiberCore {
             observer->stored(c_.number, dram, size, pc);
     }
     void wait_memory(Access &x);
+    void walk_load_issued(Addr dram, void *to, unsigned size);
     template <class F> void wait_for_stores(F &&until) { wait_for_buffer(waiting_stores_, until); }
     template <class F> void wait_for_combiner(F &&until) { wait_for_buffer(waiting_combiner_, until); }
     template <class F> void wait_for_buffer(bool &waiting, F &&until) {
@@ -376,7 +391,8 @@ class TimedCore final : public FiberCore {
     // fetched anew.
     Core &c_;
     Tick stamp_ = 0;
-    const Op *op_ = &kNone; ///< that is executed
+    const bool *code_news_ = nullptr; ///< whether stores have to look at CodeMap's log of the chip
+    const Op *op_ = &kNone;           ///< that is executed
     static const Op kNone;
     Addr pc_ = 0; ///< between blocks: of the next instruction, or of the one that the block ended with
     Addr va_ = 0;
@@ -391,10 +407,11 @@ class TimedCore final : public FiberCore {
     std::uint8_t after_block_ = 0;
     static constexpr std::uint8_t kLeaves = 1; ///< the core shall leave detailed mode
     static constexpr std::uint8_t kRare =
-        2;                 ///< `begun_` tells more of the block, or it is not `kept`, or it crosses pages
-    bool buffers_ = false; ///< false: store buffer and write combiner are empty
-    bool user_ = false;    ///< charges go to user time
-    unsigned cpl_ = 0;     ///< the privilege level for which user_ holds
+        2;                   ///< `begun_` tells more of the block, it is not `kept`, or it crosses pages
+    bool buffers_ = false;   ///< false: store buffer and write combiner are empty
+    bool loads_look_ = true; ///< false: loads need not look at buffers_, nor polling_ at them
+    bool user_ = false;      ///< charges go to user time
+    unsigned cpl_ = 0;       ///< the privilege level for which user_ holds
     bool waiting_memory_ = false;
     bool waiting_core_ = false; ///< for something of its own: an address, or the end of requests that nothing needs
     bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, left_ = true;
@@ -434,71 +451,6 @@ inline void TimedCore::fetch(PhysAddr at, Addr line) {
 inline void TimedCore::next_cycle() {
     advance_cycle();
     begin_group();
-}
-
-template <unsigned kBytes> inline bool TimedCore::load_sized(Addr d, Addr va, void *to) {
-    va_ = va;
-    looks_at(d);
-    if (accesses_)
-        next_access();
-    accesses_ = 1;
-    if (!buffers_ && !ahead())
-        if (const std::byte *b = port_.hit(line_of(d), Port::right_load, hit_done())) {
-            std::memcpy(to, b + line_offset(d), kBytes);
-            load_ready_ = cursor().cycle() + hit_cycles();
-            return true;
-        }
-    return load_issued(d, to, kBytes);
-}
-
-template <unsigned kBytes> inline bool TimedCore::store_sized(Addr d, Addr va, const void *from) {
-    ++disturbances_;
-    va_ = va;
-    if (accesses_)
-        next_access();
-    accesses_ = 1;
-    if (!buffers_ && !ahead())
-        if (std::byte *b = port_.hit(line_of(d), Port::right_store, now())) {
-            std::memcpy(b + line_offset(d), from, kBytes);
-            report_stored(d, kBytes, pc());
-            return true;
-        }
-    return store_later(d, from, kBytes);
-}
-
-template <unsigned kBytes>
-inline std::uint64_t TimedCore::store_several(Addr d, Addr va, const void *from, std::uint64_t n) {
-    n = std::min<std::uint64_t>(n, (kLineBytes - line_offset(d)) / kBytes);
-    if (n < 2 || overlap_)
-        return 0;
-    if (buffers_) {
-        n = std::min<std::uint64_t>(n, stores_.free());
-        if (stores_.empty() || !n || c_.blocks->guarded_dram(c_, d, static_cast<unsigned>(n) * kBytes))
-            return 0;
-        for (std::uint64_t i = 0; i < n; ++i) {
-            if (accesses_)
-                next_cycle();
-            accesses_ = 1;
-            stores_.push(d + i * kBytes, from, kBytes, now(), pc(), va + i * kBytes);
-            companion_changed();
-        }
-    } else {
-        const auto cycles = static_cast<std::int64_t>(n) - (accesses_ ? 0 : 1);
-        std::byte *const b =
-            ahead_after(cycles) ? nullptr : port_.hit(line_of(d), Port::right_store, cursor().after(cycles));
-        if (!b)
-            return 0;
-        port_.inline_hits += n - 1;
-        for (std::uint64_t i = 0; i < n; ++i)
-            std::memcpy(b + line_offset(d) + i * kBytes, from, kBytes);
-        advance_cycles(cycles);
-        begin_group();
-        accesses_ = 1;
-        report_stored(d, static_cast<unsigned>(n) * kBytes, pc());
-    }
-    disturbances_ += n;
-    va_ = va + (n - 1) * kBytes;
-    return n;
 }
 
 } // namespace moscope::x86

@@ -123,6 +123,7 @@ void TimedCore::charge_iterations(std::int64_t n) {
 
 void TimedCore::spin_loop_iteration() {
     polling_.paused(c_.spun != spun_, spent_outside_memory(), [this](auto &&...spin) { report_spinning(spin...); });
+    choose_loads();
     spun_ = c_.spun;
     const SpinLoop::Iteration counts{c_.retired, c_.pauses, c_.spun, port_.inline_hits, cursor().cycle()};
     if (!spin_.iterated(c_, counts, disturbances_ + port_.lost) || queue().now() <= awake_until_ ||
