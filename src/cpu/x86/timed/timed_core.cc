@@ -107,11 +107,11 @@ template <bool kOverlaps> void TimedCore::run() {
         begin_group();
         fetch_line_ = ~Addr{0};
         const void *foreseen = block_ = nullptr; // what was run after block_ the last time
-        in_block_ = !kOverlaps;
         const OpTiming *const timings = c.blocks->timings().all();
         while (!leaving()) {
             if (ahead())
-                catch_up();
+                catch_up(); // after an exit from a block, pc_ is where the core is
+            in_block_ = !kOverlaps;
             Block *block;
             const bool quiet = !may_attend(c);
             if (const Core::Jump &j = c.jump_of(c.rip); __builtin_expect(quiet && c.remembers(j, c.rip), 1))
@@ -121,7 +121,6 @@ template <bool kOverlaps> void TimedCore::run() {
             else if (!(block = begin_block<kOverlaps>())) {
                 if (!go_on<kOverlaps>())
                     break;
-                in_block_ = !kOverlaps;
                 continue;
             }
             if (__builtin_expect(cpl_ != c.cpl, 0))
@@ -142,7 +141,6 @@ template <bool kOverlaps> void TimedCore::run() {
                 continue;
             if (!end_block<kOverlaps>())
                 break;
-            in_block_ = !kOverlaps;
         }
         fence();
         if (kOverlaps)

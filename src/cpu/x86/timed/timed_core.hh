@@ -402,7 +402,7 @@ class TimedCore final : public FiberCore {
     std::uint64_t disturbances_ = 0;
     int room_ = 0; ///< operations that the present cycle may still issue; the one that issues next may bring it below 0
     unsigned accesses_ = 0;
-    bool in_block_ = false; ///< once true it stays so until a block is left early or looked up anew
+    bool in_block_ = false; ///< stays so until a block is left early or looked up anew
     /// What the loop has to look at after the block that runs.
     std::uint8_t after_block_ = 0;
     static constexpr std::uint8_t kLeaves = 1; ///< the core shall leave detailed mode

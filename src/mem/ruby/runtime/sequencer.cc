@@ -51,7 +51,10 @@ Sequencer::Sequencer(Params p, AbstractController &c, MessageBuffer &mandatory, 
     type(AccessKind::uncached_load) = p.uncached_load_type;
 }
 
-void Sequencer::lacks_type() const { throw ProtocolError(c_.name() + ": the protocol has no uncached loads"); }
+void Sequencer::lacks_type(AccessKind k) const {
+    throw ProtocolError(c_.name() + ": the protocol has no " +
+                        (k == AccessKind::nt_store ? "non-temporal stores" : "uncached loads"));
+}
 
 [[gnu::always_inline]] inline void Sequencer::issue(Access &a) {
     const Access *const before = enter(a);
@@ -92,7 +95,7 @@ void Sequencer::prefetch(Access &a) {
 [[gnu::always_inline]] inline void Sequencer::start(Access &a, Addr line, Tick now) {
     const RubyRequestType type = type_of(a.kind);
     if (__builtin_expect(type == RubyRequestType_NULL, 0))
-        lacks_type();
+        lacks_type(a.kind);
     a.held =
         (a.kind == AccessKind::store || a.kind == AccessKind::rmw) && c_.permission(line) == AccessPermission_Read_Only;
     port_.forget_own(line);

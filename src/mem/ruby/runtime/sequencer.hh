@@ -178,7 +178,7 @@ class Sequencer {
     Line *in_flight(Addr line, TxnId txn);
     /// NULL: the protocol has none.
     RubyRequestType type_of(AccessKind k) const { return types_[static_cast<unsigned>(k)]; }
-    [[noreturn, gnu::cold, gnu::noinline]] void lacks_type() const;
+    [[noreturn, gnu::cold, gnu::noinline]] void lacks_type(AccessKind) const;
 
     Params p_;
     AbstractController &c_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // To whom the stall of a core is charged: which access, of which instruction, at which address; and that none is left
 // over.
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "cpu/x86/timed/timed_machine.hh"
@@ -143,6 +145,22 @@ TEST_F(Charges, AfterAFetchThatFaultsALoadIsChargedToTheHandlersInstruction) {
             ++loads;
         }
     EXPECT_EQ(loads, 4u);
+}
+
+TEST(StoppedCore, IsAtThePauseThatHasEndedItsBlock) {
+    TimedParams params = blocking();
+    params.skip_spinning = false;
+    TimedMachine t(params);
+    t.m.code(kCode, {0x8b, 0x07, 0xf3, 0x90, 0x85, 0xc0, 0x74, 0xf8}); // l: mov eax, [rdi]; pause; test eax, eax; jz l
+    t.m.core.r[rdi] = kC;
+    t.m.core.rip = kCode;
+    t.begin();
+    std::set<Addr> at;
+    for (Tick stop = kNs; stop < 400 * kNs; stop += kNs / 4) {
+        t.queue.run(stop);
+        at.insert(t.core.pc() - kCode);
+    }
+    EXPECT_EQ(at, (std::set<Addr>{0, 2, 6})) << "the load, PAUSE and the branch";
 }
 
 TEST_F(Charges, APageWalkHasNoAddressAndItsUpdatesOfBitsAreWalksToo) {
