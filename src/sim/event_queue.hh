@@ -209,17 +209,18 @@ class EventQueue {
 
     // The component that runs is put back into the wheel once, after it has set its next wake-up; until then it
     // is in no list, which only next() could see.
-    void settle() const {
+    [[gnu::always_inline]] void settle() const {
         if (Component *c = running_) {
             running_ = nullptr;
             if (c->tick_ != kNever)
-                put_in(c);
+                put_in_inline(c);
             else
                 c->bucket_ = kIdle;
         }
     }
 
-    void put_in(Component *c) const {
+    void put_in(Component *c) const { put_in_inline(c); }
+    [[gnu::always_inline]] void put_in_inline(Component *c) const {
         const Tick t = c->tick_;
         Tick number = t >> kBucketBits;
         if (__builtin_expect(static_cast<std::uint64_t>(number) - static_cast<std::uint64_t>(turn_) >= kBuckets, 0)) {
