@@ -81,13 +81,19 @@ void CacheMemory::seek_wide(Addr line) const {
     const SetHeads::Head head = heads_.head(set);
     move_cursor(line, head, set);
     cursor_.full = heads_.full(head);
-    if (const SetHeads::Ways ways = heads_.equal(head, hint_of(line)); ways.found)
-        seek_among(line, ways); // a call at the end, so that a line that is not there costs no saved registers
-    else
+    const SetHeads::Ways ways = heads_.equal(head, hint_of(line));
+    if (!ways.found) {
         cursor_.entry = nullptr;
+        return;
+    }
+    AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways + ways.lowest());
+    if (__builtin_expect(e->m_Address == line, 1))
+        cursor_.entry = e;
+    else
+        seek_among(line, ways); // a call at the end, so that the others save no registers
 }
 
-/// The same where ways have the line's hint.
+/// The same where ways have the line's hint, the first of them for another line.
 void CacheMemory::seek_among(Addr line, SetHeads::Ways ways) const {
     do {
         do {
@@ -185,9 +191,16 @@ unsigned CacheMemory::place(unsigned slot, bool touch_it) {
     return slot;
 }
 
+/// take() of a line that the cursor is not at.
+unsigned CacheMemory::take_sought(Addr line, bool touch) {
+    at(line);
+    return take(line, touch);
+}
+
+// It and deallocate() call nothing but at their end, so that few registers are saved.
 unsigned CacheMemory::take(Addr line, bool touch) {
     if (__builtin_expect(line != cursor_.line, 0))
-        return at(line), take(line, touch);
+        return take_sought(line, touch);
     if (__builtin_expect(cursor_.full, 0))
         fail(": allocate without a free way in the set");
     unsigned slot = cursor_.free_slot;
@@ -204,14 +217,17 @@ unsigned CacheMemory::take(Addr line, bool touch) {
     return __builtin_expect(sees_placing_, 0) ? place(slot, touch) : slot;
 }
 
+/// deallocate() of a line that the cursor is not at.
+void CacheMemory::deallocate_sought(Addr line) {
+    at(line);
+    deallocate(line);
+}
+
 void CacheMemory::deallocate(Addr a) {
     const Addr line = line_of(a);
     const bool is_victim = line == cursor_.victim_line;
-    if (__builtin_expect(!is_victim && line != cursor_.line, 0)) {
-        at(line);
-        deallocate(a);
-        return;
-    }
+    if (__builtin_expect(!is_victim && line != cursor_.line, 0))
+        return deallocate_sought(line);
     AbstractCacheEntry *const e = is_victim ? cursor_.victim : cursor_.entry;
     if (__builtin_expect(!e, 0))
         fail(": deallocate of a line that is not present");

@@ -205,6 +205,8 @@ class CacheMemory {
     void hold(std::size_t bytes, std::size_t alignment);
     /// The slot of a free way for a line; one that has just left a full set is taken again.
     unsigned take(Addr line, bool touch);
+    [[gnu::cold, gnu::noinline]] unsigned take_sought(Addr line, bool touch);
+    [[gnu::noinline]] void deallocate_sought(Addr line);
     // A free way of the cursor's set, which is not full, for its line.
     unsigned take_narrow();
     unsigned take_one_by_one();
