@@ -55,19 +55,23 @@ class PerfectTable {
         last_cell_ = c;
         return last_entry_ = cells[c].number == 0 ? nullptr : found;
     }
-    std::uint32_t take_number() {
-        if (__builtin_expect(free_.empty(), 0))
+    /// Takes a free entry; the caller makes it anew.
+    AbstractCacheEntry *take(Cell &c) {
+        if (__builtin_expect(first_free_ == 0, 0))
             add_block();
-        const std::uint32_t number = free_.back();
-        free_.pop_back();
-        return number;
+        c.number = first_free_;
+        AbstractCacheEntry *const e = entry(first_free_);
+        first_free_ = e->slot;
+        return e;
     }
     [[gnu::noinline]] void add_block() {
         const auto first = static_cast<std::uint32_t>(blocks_.size() << kBlockBits);
         blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlock * stride_)); // allocate() makes entries
         for (std::uint32_t i = kBlock; i-- > 0;)
-            if (first + i != 0)
-                free_.push_back(first + i);
+            if (first + i != 0) {
+                (new (entry(first + i)) AbstractCacheEntry())->slot = first_free_;
+                first_free_ = first + i;
+            }
     }
     [[noreturn, gnu::cold, gnu::noinline]] static void fail(const char *what, Addr line) {
         throw ProtocolError(what, line);
@@ -86,12 +90,14 @@ class PerfectTable {
                 cells_[to] = c;
             }
     }
-    /// Empties a cell, and closes the gap so that searches need no tombstones.
-    void remove(unsigned c) {
-        last_line_ = kNoLine;
-        free_.push_back(cells_[c].number);
-        --count_;
+    /// Empties the cell of the line that was looked for last, and closes the gap so that searches need no tombstones.
+    void remove() {
+        unsigned c = last_cell_;
         Cell *const cells = cells_.data();
+        last_line_ = kNoLine;
+        last_entry_->slot = first_free_;
+        first_free_ = cells[c].number;
+        --count_;
         cells[c].number = 0;
         for (unsigned n = (c + 1) & mask_; cells[n].number != 0; n = (n + 1) & mask_) {
             if (((n - home(cells[n].hash)) & mask_) >= ((n - c) & mask_)) {
@@ -115,7 +121,7 @@ class PerfectTable {
     unsigned shift_ = 32 - kCellBitsAtFirst; ///< of a hash, to a number of a cell
     std::size_t stride_;
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
-    std::vector<std::uint32_t> free_;
+    std::uint32_t first_free_ = 0; ///< number of an entry, whose `slot` is the number of the next; 0: none is free
 };
 
 template <class T> class PerfectCacheMemory : public PerfectTable {
@@ -133,11 +139,9 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
             grow();
         if (__builtin_expect(at(line) != nullptr, 0))
             fail("an entry for this line is allocated already", line);
-        const std::uint32_t number = take_number();
         Cell &c = cells_[last_cell_];
         c.hash = hash(line);
-        c.number = number;
-        T *const e = new (entry(number)) T();
+        T *const e = new (take(c)) T();
         e->m_Address = line;
         last_entry_ = e;
         ++count_;
@@ -146,7 +150,7 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
         const Addr line = line_of(a);
         if (__builtin_expect(at(line) == nullptr, 0))
             fail("deallocation of an entry that is not allocated", line);
-        remove(last_cell_);
+        remove();
     }
 };
 
