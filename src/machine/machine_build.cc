@@ -223,7 +223,7 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.core = from.get_or("core", std::uint16_t{0xffff});
     ctrl.clusterID = from.get_or("cluster", NodeID{0});
     ctrl.history = &history[process];
-    ctrl.requestors = &requestors;
+    ctrl.report_to(requestors);
     ctrl.guest_memory = memory->base();
     ctrl.checks_data = protocol->checks_data;
     ctrl.transitions_per_cycle = from.get_or("transitions_per_cycle", 32);

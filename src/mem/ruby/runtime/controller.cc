@@ -8,6 +8,7 @@
 #include "mem/ruby/runtime/slicc_util.hh"
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <sstream>
 
@@ -15,8 +16,17 @@ namespace moscope::ruby {
 
 /// Who sends m, for the access of its transaction, of a line in a state.
 static Sequencer::Sender sender(const AbstractController &c, unsigned state, const Message &m) {
-    return {static_cast<std::uint8_t>(c.machineID.type), static_cast<std::uint8_t>(state), m.type == MemoryMsg::kType,
-            c.core != 0xffff ? c.core : static_cast<std::uint16_t>(c.version), c.chip};
+    using Sender = Sequencer::Sender;
+    static_assert(offsetof(Sender, state) == 1 && offsetof(Sender, from_memory) == 2);
+    return std::bit_cast<Sender>(c.as_sender | std::uint64_t{static_cast<std::uint8_t>(state)} << 8 |
+                                 std::uint64_t{m.type == MemoryMsg::kType} << 16);
+}
+
+void AbstractController::report_to(const std::vector<Sequencer *> &of_cores) {
+    requestors = &of_cores;
+    as_sender = std::bit_cast<std::uint64_t>(
+        Sequencer::Sender{static_cast<std::uint8_t>(machineID.type), 0, 0,
+                          core != 0xffff ? core : static_cast<std::uint16_t>(version), chip});
 }
 
 void AbstractController::tell_requestor(const Message &m) {

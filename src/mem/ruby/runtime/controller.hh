@@ -96,6 +96,7 @@ class AbstractController : public Component {
     /// Whose lines change with this controller's transitions. Of several, one: no hit of theirs is served inline.
     Sequencer *sequencer_ = nullptr;
     const std::vector<Sequencer *> *requestors = nullptr; ///< by core: controllers report to them what they send
+    std::uint64_t as_sender = 0;                          ///< this controller in such a report: Sequencer::Sender
     TraceHook *trace = nullptr;
     MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
     History *history = nullptr;
@@ -103,6 +104,9 @@ class AbstractController : public Component {
     bool checks_data = false;
     MachineID downstream; ///< of a hierarchy by parameters: the first of those next towards memory, one for each home
     NetDest upstream;     ///< the controllers next towards the cores
+
+    /// After the controller's number, core and chip.
+    void report_to(const std::vector<Sequencer *> &of_cores);
 
     virtual std::vector<BufferPort> buffers() = 0;
     // Setters answer whether the machine has such a parameter; an empty name means any of that type.
@@ -286,9 +290,9 @@ class AbstractController : public Component {
         Tick arrival = clock_.after(latency);
         m->source = node;
         m->vnet = b.vnet;
-        m->stamp = now_;
         m->inherit(*cause_);
-        m->account(work_, arrival);
+        m->path.in[static_cast<unsigned>(work_)] += arrival - now_;
+        m->stamp = arrival;
         // What the core's own controllers send counts neither as supply nor as a probe.
         if (m->txn_core != core && m->txn_core != 0xffff &&
             (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1 || m->type == MemoryMsg::kType))
@@ -410,13 +414,14 @@ template <class Arrival>
 [[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of) {
     const unsigned hops = m->hops;
     Kind &k = kinds[kind_number(m->vnet, hops, m->carries_data)];
-    const Tick start = std::max(entry, free_at), arrival = arrival_of(start + latency);
+    const Tick across = latency; // read once: what is written next could be it, for all that the compiler knows
+    const Tick start = std::max(entry, free_at), arrival = arrival_of(start + across);
     free_at = start + occupancy(*m);
     ++k.messages;
     k.wait += start - entry;
     k.latency += arrival - m->stamp;
-    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp + (arrival - (start + latency));
-    m->path.in[static_cast<unsigned>(Segment::crossbar)] += latency;
+    m->path.in[static_cast<unsigned>(Segment::queue)] += start - m->stamp + (arrival - (start + across));
+    m->path.in[static_cast<unsigned>(Segment::crossbar)] += across;
     m->stamp = arrival;
     buffer.deliver_expected(m, arrival);
     if (hops)

@@ -97,9 +97,10 @@ void MessageBuffer::enqueue(Message *m, Tick arrival) { // one call for each mes
         return ingress->push_inline(m, arrival);
     if (__builtin_expect(m->to == kMaxNodes, 0))
         return enqueue_to_several(m, arrival);
-    arrival = std::max(arrival, latest_[m->to]);
-    latest_[m->to] = arrival;
-    m->account(Segment::queue, arrival);
+    Tick &latest = latest_[m->to];
+    if (__builtin_expect(arrival < latest, 0))
+        m->account(Segment::queue, arrival = latest);
+    latest = arrival;
     ingress->push_inline(m, arrival);
 }
 

@@ -45,7 +45,7 @@ void MessagePool::give(FreeList &list) {
     depot().pieces[size_class(list)].push_back(piece);
 }
 
-void MessagePool::refill(FreeList &list) {
+MessagePool::Node *MessagePool::refill(FreeList &list) {
     const unsigned k = size_class(list);
     {
         const std::lock_guard lock(depot().mutex);
@@ -54,7 +54,7 @@ void MessagePool::refill(FreeList &list) {
             list.count = kGiven;
             taken_in_ += kGiven;
             pieces.pop_back();
-            return;
+            return list.first;
         }
     }
     constexpr unsigned kBatch = 128;
@@ -66,6 +66,7 @@ void MessagePool::refill(FreeList &list) {
     }
     list.count = kBatch;
     taken_in_ += kBatch;
+    return list.first;
 }
 
 void MessagePool::absorb(MessagePool &other) {

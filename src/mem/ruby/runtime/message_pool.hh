@@ -86,14 +86,14 @@ class MessagePool {
     void *allocate(std::uint32_t bytes) {
         MOSCOPE_CHECK((bytes + kGrain - 1) / kGrain < kClasses);
         FreeList &list = list_of(bytes);
-        if (__builtin_expect(!list.first, 0))
-            refill(list);
         Node *n = list.first;
+        if (__builtin_expect(!n, 0))
+            n = refill(list);
         list.first = n->next;
         --list.count;
         return n;
     }
-    void refill(FreeList &list);
+    Node *refill(FreeList &list); ///< returns its first
     void give(FreeList &list);
 
     friend struct MessageDepot;

@@ -153,7 +153,7 @@ class MachineEmitter(HookCalls):
                        + f": {self.base}(queue, std::move(name), wake_entry, clock)"):
             out("info = nullptr;")
             out(f"static_assert({len(self.heads())} <= kHeads);")
-            out("counts_ = transition_counts_;" + "\nfiles_ = kFiles;\nwhats_ = kWhats;" * self.program.foreign)
+            out("counts_ = transition_counts_ + 1;" + "\nfiles_ = kFiles;\nwhats_ = kWhats;" * self.program.foreign)
             for p in m.params:
                 if p.is_buffer:
                     out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
@@ -241,6 +241,7 @@ class MachineEmitter(HookCalls):
             out(f"{event} transition_event_{{}};\n{state} transition_next_{{}};")
             out(f"{event} curTransitionEvent() const {{ return transition_event_; }}")
             out(f"{state} curTransitionNextState() const {{ return transition_next_; }}")
+        out("// By kTable's numbers, of which none is 0.")
         out(f"std::uint64_t transition_counts_[{len(m.transitions)} + 1] = {{}};")
         out()
 
@@ -382,7 +383,7 @@ class MachineEmitter(HookCalls):
     def end_transition(self, event: ast.Event, transitions: list[ast.Transition]) -> None:
         """Where there is one such state, the compiler knows the numbers of the transition and the state."""
         out, state = self.out, transitions[0].state.c_name if len(transitions) == 1 else "state"
-        out(f"++transition_counts_[kTable[{event.c_name}][{state}] - 1];")
+        out(f"++transition_counts_[kTable[{event.c_name}][{state}]];")
         out(f"traced({state}, {event.c_name}, next, address);")
         for call in filter(None, map(self.setter_call, ("setState", "setAccessPermission"))):
             out(call)
