@@ -61,9 +61,8 @@ class Attribution final : public x86::TransactionObserver {
         if (stacks_)
             stacks_->waited(s.core, line_of(s.look.dram), s.time);
     }
-    /// `size`: 1 or more.
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
-        const std::uint64_t bytes = ~std::uint64_t{0} >> (-size & (kLineBytes - 1)) << line_offset(dram);
+        const std::uint64_t bytes = AttributionPart::bytes_stored(dram, size);
         if (!AttributionPart::stored_again(pages_, core, dram, bytes, pc))
             stored_bytes(core, dram, bytes, pc);
     }

@@ -197,7 +197,7 @@ void AttributionPart::spun(const x86::Spin &s) {
         sums[s] += x.path.in[s];
     const std::uint64_t ns = static_cast<std::uint64_t>(x.done - x.issued) / kTicksPerNs;
     MOSCOPE_CHECK(ns >> 42 == 0); // an hour: it has ended, and not before it began
-    ++sums_.by_log2_ns[static_cast<unsigned>(63 - std::countl_zero(2 * ns + 1))];
+    ++sums_.by_log2_ns[static_cast<unsigned>(63 - std::countl_zero(2 * ns + 1))]; // bit_width(ns), also of 0
     return miss;
 }
 
@@ -222,9 +222,8 @@ void AttributionPart::spun(const x86::Spin &s) {
     Addr other_pc = writer != t.core ? l.writer_pc : 0;
     MissClass miss = l.store;
     bool of_episode = false;
-    if (__builtin_expect(
-            t.wait,
-            0)) { // its transaction was reported when it ended, at this moment; by now its core is the last writer
+    if (__builtin_expect(t.wait, 0)) {
+        // Its transaction was reported when it ended, at this moment; by now its core is the last writer.
         other_pc = l.before_pc;
     } else {
         miss = count_end(l, t, other_pc);

@@ -89,6 +89,10 @@ class alignas(64) AttributionPart {
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
         return (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
+    /// The same for 1 to 64 bytes, without a branch.
+    static std::uint64_t bytes_stored(Addr dram, unsigned size) {
+        return ~std::uint64_t{0} >> (-size & (kLineBytes - 1)) << line_offset(dram);
+    }
     static void expected(Pages &pages, Addr dram) {
         if (const Page *const page = pages.of(dram)) {
             __builtin_prefetch(&page->now);

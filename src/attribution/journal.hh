@@ -39,7 +39,7 @@ class Journal final : public x86::TransactionObserver {
     /// Stores of a core to one line without a transaction of that core between them are one event: no other core has held the line
     /// in between, as writing it again would have taken a transaction.
     void stored(unsigned core, Addr dram, unsigned size, Addr pc) override {
-        const std::uint64_t bytes = AttributionPart::bytes_of(dram, size);
+        const std::uint64_t bytes = AttributionPart::bytes_stored(dram, size);
         RecentStores &l = recent_stores_[core];
         for (const RecentStores::Store &s : l.store)
             if (s.line == line_of(dram)) {

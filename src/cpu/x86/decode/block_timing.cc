@@ -30,7 +30,6 @@ bool BlockCache::number_by_heads(Block &b, std::span<const std::uint8_t> code) {
             return false;
         op.timing = n;
     }
-    b.ops()[b.count].timing = 0;
     return true;
 }
 
@@ -45,9 +44,10 @@ void BlockCache::time(Block &b) {
         return;
     if (!number_by_heads(b, code)) {
         const std::vector<TimedOp> all = timing_of(code, mode_of(b), b.count);
-        for (unsigned i = 0; i <= b.count; ++i)
-            b.ops()[i].timing = i < b.count ? timings_->number(all[i]) : 0;
+        for (unsigned i = 0; i < b.count; ++i)
+            b.ops()[i].timing = timings_->number(all[i]);
     }
+    b.ops()[b.count].timing = 0;
     // The line of an instruction's last byte is fetched at that instruction. `fetched`: end of the lines fetched so
     // far, counted from the block's first byte.
     const Addr first = b.key >> 2;

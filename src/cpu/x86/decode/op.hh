@@ -35,7 +35,7 @@ struct alignas(32) Op {
     std::uint32_t rep : 2 = 0;           ///< 0 none, 1 REP/REPE, 2 REPNE
     std::uint32_t non_temporal : 1 = 0;  ///< its store is meant to bypass the caches (MOVNT..., MASKMOV...)
     std::uint32_t fetches : 1 = 0;       ///< detailed mode: its last byte is the first one used of another line
-    std::uint32_t : 1;
+    std::uint32_t : 1;                   // `timing` has the uppermost bits: one shift finds it
     static constexpr unsigned kTimingBits = 19;
     /// Detailed mode: which OpTiming of the block cache's table; before the block is timed: how many of the instruction's last
     /// bytes are its displacement and immediates.
