@@ -151,3 +151,12 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest
         kernel_build.build(quiet, tree(tmp_path / "linux"))
     assert not list((tmp_path / "cache/moscope/guest/kernels").glob("*"))
     assert kernel_build.all_kept() == []
+
+
+def test_the_log_of_a_build_under_way_is_no_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_build, "_kernels", lambda: tmp_path)
+    (tmp_path / "build.log").write_text("  CC      init/main.o\n")
+    for name in ("0" * kernel_build.KEY_DIGITS, "f" * kernel_build.KEY_DIGITS):
+        (tmp_path / name).mkdir()
+    (tmp_path / ("f" * kernel_build.KEY_DIGITS) / "build.json").write_text("{}")
+    assert [built.key for built in kernel_build.all_kept()] == ["f" * kernel_build.KEY_DIGITS]

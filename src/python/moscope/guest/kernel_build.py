@@ -34,6 +34,7 @@ FIXED = {"KBUILD_BUILD_TIMESTAMP": "Sun Oct  3 00:00:00 UTC 2010", "KBUILD_BUILD
 COMPILER_FLAGS = "-fno-var-tracking -gno-statement-frontiers -gno-inline-points"
 UNREAD = (".debug_frame", ".debug_loc", ".debug_loclists", ".symtab")  # sections of debug information that names do not need
 REPORT_SECONDS = 15
+KEY_DIGITS = 32  # hexadecimal, of the name of a build in the cache
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def inputs(source: Source, variant: str = "") -> dict[str, str]:
 
 
 def key_of(source: Source, variant: str = "") -> str:
-    return hashlib.sha256(json.dumps([inputs(source, variant), FIXED], sort_keys=True).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([inputs(source, variant), FIXED], sort_keys=True).encode()).hexdigest()[:KEY_DIGITS]
 
 
 def kept(key: str) -> Built | None:
@@ -87,7 +88,7 @@ def is_kept(variant: str) -> bool:
 
 
 def all_kept() -> list[Built]:
-    return [built for folder in sorted(_kernels().glob("[0-9a-f]*")) if (built := kept(folder.name))]
+    return [built for folder in sorted(_kernels().glob("[0-9a-f]" * KEY_DIGITS)) if (built := kept(folder.name))]
 
 
 def build(say: Say, tree: Path | None = None, jobs: int | None = None, variant: str = "") -> Built:
