@@ -38,7 +38,7 @@ class Attribution final : public x86::TransactionObserver {
             sample(t);
         at(t.access->addr.value).transaction(t);
     }
-    /// With the snapshot of its page from the moment at which it ended.
+    /// `page`: the snapshot of the line's page, taken when the transaction ended.
     void transaction(const x86::Transaction &t, const PageSnapshot &page) {
         at(t.access->addr.value).transaction(t, page);
     }
@@ -50,7 +50,8 @@ class Attribution final : public x86::TransactionObserver {
         count_spin(s);
     }
     void count_spin(const x86::Spin &s) { at(s.look.dram).spun(s); }
-    /// What is counted by core: samples of the stack of the core that has waited, and its loads in flight, if they are wanted.
+    /// Updates the records that are kept by core, if they are enabled: its loads in flight and, if it has waited,
+    /// samples of its stack.
     [[gnu::noinline]] void sample(const x86::Transaction &t) const {
         if (loads_)
             loads_->ended(t);
@@ -69,7 +70,7 @@ class Attribution final : public x86::TransactionObserver {
     void stored_by_device(Addr dram, unsigned size) {
         stored_by_device_bytes(dram, AttributionPart::bytes_of(dram, size));
     }
-    /// `bytes` of the line at `dram`, one bit each.
+    /// `bytes`: the bytes stored in the line at `dram`, one bit each.
     void stored_bytes(unsigned core, Addr dram, std::uint64_t bytes, Addr pc);
     void stored_by_device_bytes(Addr dram, std::uint64_t bytes) { at(dram).stored_by_device(dram, bytes); }
     void expected(Addr dram) override {
@@ -82,12 +83,12 @@ class Attribution final : public x86::TransactionObserver {
             watch_->expected(dram);
     }
 
-    /// Writes every transaction from here on to a file too, in the order of the calls.
+    /// Also writes every later transaction to a file, in the order of the calls. UserError if it cannot be written.
     void log_to(const std::string &path);
     bool logs() const { return log_ != nullptr; }
 
     void sample_stacks(std::unique_ptr<StackSamples> stacks) { stacks_ = std::move(stacks); }
-    /// Packed samples (attribution/stack_samples.hh).
+    /// Packed samples (attribution/stack_samples.hh); empty if stacks are not sampled.
     std::string stacks() const { return stacks_ ? stacks_->packed() : std::string{}; }
 
     void count_loads() { loads_ = std::make_unique<LoadsInFlight>(chip_of_core_); }
@@ -104,10 +105,10 @@ class Attribution final : public x86::TransactionObserver {
     nlohmann::json totals() const;
     /// All lines, pairs and transfers.
     AttributionRows rows() const;
-    /// Remembers this moment for kept_rows(), which gives what rows() would give now, and forgets the one before.
+    /// Keeps the present counts: kept_rows() returns what rows() would return now. Replaces the counts kept before.
     void keep();
     AttributionRows kept_rows() const;
-    /// Consecutive transactions of lines that have many (attribution/episodes.hh), line by line: packed TransactionRecords.
+    /// Episodes of lines with many transactions (attribution/episodes.hh), line by line: packed TransactionRecords.
     std::string episodes() const;
     /// Stall charged to transactions on all cores. The conservation check compares it with the cores' own sum.
     Tick exposed() const { return sums().exposed; }
@@ -129,7 +130,7 @@ class Attribution final : public x86::TransactionObserver {
     std::unique_ptr<LoadsInFlight> loads_;
 };
 
-/// The rows of settled counts, in pieces. `info_of`: of a use and its line.
+/// Rows from settled counts, which the caller passes in pieces. `info_of` returns what is known of a line during a use.
 AttributionRows rows_of(const std::vector<std::span<const TransactionCounts::Entry>> &counts,
                         const std::function<AttributionPart::LineUseInfo(std::uint32_t use, Addr line)> &info_of);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t bit(unsigned core) { return std::uint64_t{1} << core; }
 
-/// Of a writer; 0 for a device and for no writer.
+/// The bit of a writer that is a core; 0 for a device and for no writer.
 constexpr std::uint64_t bit_of(unsigned writer) { return writer < 64 ? bit(writer) : 0; }
 
 bool is_store(AccessKind k) { return k == AccessKind::store || k == AccessKind::nt_store; }
@@ -38,7 +38,7 @@ void AttributionPart::mark_written(Line &l, std::uint64_t cores) {
 }
 
 void AttributionPart::taken_over(Line &l, std::uint8_t by) {
-    // Bytes of the previous writer's tenure are new from here on to every other core that has had the line.
+    // From here on, the bytes of the previous writer's tenure are new to every other core that has had the line.
     mark_written(l, l.had & ~bit_of(l.writer));
     l.tenure = 0;
     l.writer = by;
@@ -59,7 +59,8 @@ void AttributionPart::begin_page_use(Page &page, const PageSnapshot &snapshot) {
 void AttributionPart::begin_line_use(const Page &page, Line &l, Addr dram) {
     if (l.line_use) {
         LineUse &before = line_uses_[l.line_use - 1];
-        // The kernel clears a page before it says what it is for. How it was reached for that is not how it will be.
+        // The kernel clears a page before it sets the page's use. The address by which it clears says nothing of that
+        // use.
         const bool cleared = l.cleared && before.page_use && page_uses_[before.page_use - 1].next == page.now.use;
         if (!before.page_use || cleared) {
             before.page_use = l.page_use = page.now.use;
@@ -155,7 +156,7 @@ void AttributionPart::spun(const x86::Spin &s) {
 }
 
 [[gnu::always_inline]] inline MissClass AttributionPart::classify(Line &l, const x86::Transaction &t) {
-    // The access that it waited for is the one that tells why the line was not there, and it may be reported later.
+    // The class of the older access says why the line was not there; that access may be reported later.
     if (t.access->secondary)
         return MissClass::secondary;
     const unsigned c = t.core;
@@ -196,7 +197,7 @@ void AttributionPart::spun(const x86::Spin &s) {
     for (unsigned s = 0; s < kSegments; ++s)
         sums[s] += x.path.in[s];
     const std::uint64_t ns = static_cast<std::uint64_t>(x.done - x.issued) / kTicksPerNs;
-    MOSCOPE_CHECK(ns >> 42 == 0); // an hour: it has ended, and not before it began
+    MOSCOPE_CHECK(ns >> 42 == 0); // below 1.3 hours: the access has ended, and not before it began
     ++sums_.by_log2_ns[static_cast<unsigned>(63 - std::countl_zero(2 * ns + 1))]; // bit_width(ns), also of 0
     return miss;
 }
@@ -215,7 +216,7 @@ void AttributionPart::spun(const x86::Spin &s) {
     if (!l.address_known)
         note_access(l, t.va, t.address_space, t.user);
     l.waiters |= bit(t.core);
-    if (l.cleared && !t.wait) // the buffer's wait is at the address of the store that found no room
+    if (l.cleared && !t.wait) // a buffer wait has the address of the store that found no room
         l.cleared = is_store(x.kind) && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
@@ -223,7 +224,7 @@ void AttributionPart::spun(const x86::Spin &s) {
     MissClass miss = l.store;
     bool of_episode = false;
     if (__builtin_expect(t.wait, 0)) {
-        // Its transaction was reported when it ended, at this moment; by now its core is the last writer.
+        // The transaction that it waited for was reported at this moment, so its core is already the last writer.
         other_pc = l.before_pc;
     } else {
         miss = count_end(l, t, other_pc);

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attribution for a part of all pages (attribution/attribution.hh): counts the transactions of detailed mode as they end. For each
-// line it keeps the stall charged to it, the misses by class and by waiting instruction, and the instruction that last wrote it.
+// Attribution for one part of all pages (attribution/attribution.hh): counts the transactions of detailed mode as they
+// end. For each line it keeps the stall charged to it, the misses by class and by waiting instruction, and the
+// instruction that last wrote it.
 //
-// Classes, by what happened since this core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
-// cold (it never had it), true sharing (others wrote bytes that it accesses now), false sharing (others wrote only other
-// bytes), upgrade (no other core wrote, and it had the line when it asked for the right to write), capacity (replaced).
-// A secondary miss (Kroft, ISCA 1981) meets an older miss of its core to the same line, whose class says why the line was not there,
-// or a prefetch, which has no class.
+// A miss class says what happened since the core last had the line (Torrellas et al., IEEE ToC 43(6), 1994, by bytes):
+// - cold: the core never had the line;
+// - true sharing: others wrote bytes that the core accesses now;
+// - false sharing: others wrote only other bytes;
+// - upgrade: no other core wrote, and the core had the line when it requested the right to write;
+// - capacity: the line was replaced;
+// - secondary (Kroft, ISCA 1981): the core already has an older miss to the same line under way, whose class says why
+//   the line was not there; or a prefetch, which has no class.
 // A line that the core's prefetcher brings counts as one that the core has had.
 //
-// A page's use can change. When a transaction finds another use of the page (page_watch.hh), its lines are counted separately from
-// there on, so waiting for a page table is not added to the object that lies there now. The history that decides the class goes on.
+// A page's use can change. When a transaction finds another use of the page (page_watch.hh), the page's lines are
+// counted separately from then on, so that waiting for a page table is not added to the object that uses the page
+// later. The history that decides the miss class continues.
 //
-// Spinning is counted beside the stall and is not part of it: the time of cores in loops around a PAUSE until another core writes
-// the line (cpu/x86/timed/polling.hh). These cores hold the line.
+// Spinning is counted separately and is not part of the stall: it is the time that cores spend in loops around a PAUSE
+// until another core writes the line (cpu/x86/timed/polling.hh). These cores hold the line.
 #pragma once
 
 #include <array>
@@ -37,7 +42,7 @@ class alignas(64) AttributionPart {
     struct Page;
 
   public:
-    /// All parts' pages by number; null: nothing has happened there. The host gives memory to what is used of the table.
+    /// The pages of all parts, by page number; null: nothing has happened there. Unused entries take no host memory.
     class Pages {
       public:
         explicit Pages(std::uint64_t dram_bytes)
@@ -58,14 +63,14 @@ class alignas(64) AttributionPart {
 
     /// `page`: snapshot of the line's page from the moment at which the transaction ended.
     void transaction(const x86::Transaction &, const PageSnapshot &page);
-    /// The same of one that ends now.
+    /// The same for a transaction that ends now; takes the snapshot itself.
     void transaction(const x86::Transaction &);
     void spun(const x86::Spin &);
-    /// `bytes` of the line at `dram`.
+    /// `bytes`: the bytes stored in the line at `dram`, one bit each.
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
         written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc);
     }
-    /// The same in the common case: the core is the line's last writer. Else false, and nothing happens.
+    /// The same in the common case that the core is the line's last writer. Otherwise returns false and does nothing.
     static bool stored_again(Pages &pages, unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
         Page *const page = pages.of(dram);
         if (__builtin_expect(!page, 0))
@@ -79,13 +84,13 @@ class alignas(64) AttributionPart {
     }
     /// A device counts as a writer without a core number and without instructions.
     void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, 0); }
-    /// The core has the line without a transaction of its own.
+    /// The core's prefetcher has brought the line: the core has it without a transaction of its own.
     void prefetched(unsigned core, Addr dram) {
         has_it(line_at(dram), core);
         if (log_)
             prefetched_.insert(line_of(dram) | core);
     }
-    /// One bit for each byte of its line.
+    /// The bytes of an access within its line, one bit each.
     static std::uint64_t bytes_of(Addr dram, unsigned size) {
         return (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1) << line_offset(dram);
     }
@@ -93,6 +98,7 @@ class alignas(64) AttributionPart {
     static std::uint64_t bytes_stored(Addr dram, unsigned size) {
         return ~std::uint64_t{0} >> (-size & (kLineBytes - 1)) << line_offset(dram);
     }
+    /// Host prefetch of what the end of a transaction for the line will access.
     static void expected(Pages &pages, Addr dram) {
         if (const Page *const page = pages.of(dram)) {
             __builtin_prefetch(&page->now);
@@ -114,7 +120,7 @@ class alignas(64) AttributionPart {
         std::array<std::uint64_t, 64> by_log2_ns{}; ///< latencies
     };
     const Sums &sums() const { return sums_; }
-    /// Settled.
+    /// All counts so far, settled.
     const TransactionCounts &counts() {
         counts_.settle();
         return counts_;
@@ -128,14 +134,14 @@ class alignas(64) AttributionPart {
         bool page_known;       ///< false: no snapshot, or the page was cleared for a use that has not begun
         PageSnapshot page;
     };
-    /// Of the lines with the most transactions since the last reset().
+    /// Episodes of the lines with the most transactions since the last reset().
     const Episodes &episodes() const { return episodes_; }
     /// `use`: TransactionKey::use of the line's entries.
     LineUseInfo info_of(std::uint32_t use, Addr line);
-    /// Remembers this moment, for kept_counts() and kept_info_of(): what changes later is put aside first.
+    /// Keeps the present state for kept_counts() and kept_info_of(): from here on, a value is saved before it changes.
     void keep();
     std::vector<TransactionCounts::Entry> kept_counts() const { return counts_.kept(); }
-    /// As info_of(), at that moment, of a use that there was then.
+    /// What info_of() returned at the last keep(). The use must have existed then.
     LineUseInfo kept_info_of(std::uint32_t use, Addr line);
 
   private:
@@ -147,16 +153,16 @@ class alignas(64) AttributionPart {
         std::uint64_t had = 0;    ///< cores that have held it, one bit each
         std::uint64_t tenure = 0; ///< bytes that the last writer wrote since the line came to it
         Addr writer_pc = 0;
-        Addr before_pc = 0; ///< writer before the last store's transaction, if another core
+        Addr before_pc = 0; ///< writer before the last store's transaction; 0: not another core's
         std::unique_ptr<std::uint64_t[]>
             written; ///< by core that has held it: bytes that others wrote since; allocated on demand
         // Since the last reset():
         std::uint64_t waiters = 0;       ///< cores that waited for it in its present use
         std::uint32_t line_use = 0;      ///< number of its present LineUse, from one
-        std::uint32_t page_use = kNoUse; ///< the page's use that this is; kNoUse: there is no present LineUse
+        std::uint32_t page_use = kNoUse; ///< the page's use of its present LineUse; kNoUse: there is none
         std::uint32_t changed_after = 0; ///< the number of the last keep() before its last change
         std::uint8_t writer = kNoWriter;
-        MissClass store = MissClass::cold; ///< of the last transaction out of a core's buffer
+        MissClass store = MissClass::cold; ///< of the last store's transaction; a buffer wait takes it over
         // Of its present use:
         std::uint8_t accessed_by = 0;   ///< kWalk: by page walks; kFetch: by fetches
         bool address_known : 1 = false; ///< its LineUse has a virtual address
@@ -187,7 +193,8 @@ class alignas(64) AttributionPart {
         PageSnapshot snapshot;
         std::uint32_t next = 0; ///< of an unidentified use: the use that followed it, if any
     };
-    /// A core's last transactions in this part with the previous writer of each line: the writer that a spin loop waits for.
+    /// A core's last loads and locked operations in this part, each with the line's writer at that time. A spin loop on
+    /// the line waits for that writer.
     struct Recent {
         struct Entry {
             Addr line = ~Addr{0}, writer = 0;
@@ -209,7 +216,7 @@ class alignas(64) AttributionPart {
     }
     /// Another writer's tenure begins.
     void taken_over(Line &l, std::uint8_t by);
-    /// Adds the bytes of the tenure to what others have written, for these cores.
+    /// Records for each of these cores that others wrote the bytes of the tenure.
     void mark_written(Line &l, std::uint64_t cores);
     /// Begins another use of the page.
     void begin_page_use(Page &page, const PageSnapshot &snapshot);
@@ -219,9 +226,9 @@ class alignas(64) AttributionPart {
             begin_line_use(page, l, dram);
     }
     void begin_line_use(const Page &page, Line &l, Addr dram);
-    /// `page_uses`: how many of them count.
+    /// Ignores all but the first `page_uses` uses of pages.
     LineUseInfo info_of(std::uint32_t use, const Line &l, std::size_t page_uses) const;
-    /// Before the line, or its page, is changed.
+    /// To be called before the line or the use of its page changes: saves what kept_info_of() needs.
     void put_aside(Line &l) {
         if (__builtin_expect(l.changed_after != keeps_, 0))
             put_aside_first(l);
@@ -235,14 +242,14 @@ class alignas(64) AttributionPart {
         c.user = user;
         l.address_known = va != 0;
     }
-    /// The rest of what a transaction, not a wait, changes.
+    /// Counts what only the end of a transaction changes, not a wait. Returns the transaction's class.
     MissClass count_end(Line &l, const x86::Transaction &t, Addr other_pc);
-    /// For those who want all about the transaction. `writer`, `k`: none of a wait.
+    /// Passes the full record of a transaction to the log and the episodes. `writer` and `k` are ignored for a wait.
     [[gnu::noinline]] void record(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer, Addr writer_pc,
                                   MissClass k, bool of_episode);
     static TransactionRecord record_of(const x86::Transaction &t, std::uint32_t use, std::uint8_t writer,
                                        Addr writer_pc, MissClass k, bool prefetched);
-    /// The core has the line now: nothing in it is news to it any more.
+    /// The core has the line now, so no byte of it is new to the core any more.
     void has_it(Line &l, unsigned core) {
         if (l.writer != kNoWriter && l.writer != core)
             end_tenure(l, core);
@@ -250,7 +257,7 @@ class alignas(64) AttributionPart {
             l.written[core] = 0;
         l.had |= std::uint64_t{1} << core;
     }
-    /// Of the last writer, as another core has the line now.
+    /// Ends the last writer's tenure, because core `core` has the line now.
     [[gnu::noinline]] void end_tenure(Line &l, unsigned core);
     MissClass classify(Line &l, const x86::Transaction &t);
     void count_transaction(const x86::Transaction &t, const PageSnapshot &snapshot);
@@ -268,7 +275,7 @@ class alignas(64) AttributionPart {
         std::uint32_t use;
         LineUseInfo info;
     };
-    std::vector<Before> before_; ///< at the last keep(), of uses with transactions since then
+    std::vector<Before> before_; ///< info at the last keep(), of uses that have changed since then
     bool before_by_use_ = false; ///< it is sorted
     Sums sums_;
     Episodes episodes_;

@@ -23,9 +23,9 @@ template <class Row> void append(std::string &to, const Row &row) {
 std::uint64_t line_key(const Entry &e) { return std::uint64_t{e.key.line} << 32 | e.key.use; }
 auto pair_key(const Entry &e) { return std::tuple(e.key.writer, e.key.waiter, e.key.address_space, e.key.offset); }
 
-/// All entries by line and use; `lines` becomes the number of these.
+/// All entries, sorted by line and use. Sets `lines` to the number of different pairs (line, use).
 std::vector<const Entry *> by_line(const Pieces &counts, std::size_t &lines) {
-    struct Place { // the key, too, as reading it from the entry would miss the host's caches at every comparison
+    struct Place { // a copy of the key: reading the entry's would miss the host's caches at every comparison
         std::uint64_t key;
         const Entry *entry;
     };
@@ -61,7 +61,7 @@ template <class All, class Key, class F> void for_each_group(All all, Key &&key,
 
 LineRow line_row(Entries entries, const AttributionPart::LineUseInfo &info) {
     LineRow row{};
-    std::array<std::pair<Tick, std::uint64_t>, kLineBytes> by_offset{}; // time; where nothing waited, accesses
+    std::array<std::pair<Tick, std::uint64_t>, kLineBytes> by_offset{}; // (time, accesses); accesses decide ties
     for (const Entry *e : entries) {
         by_offset[e->key.offset].first += e->time;
         by_offset[e->key.offset].second += e->count;
@@ -158,7 +158,7 @@ AttributionRows rows_of(const Pieces &counts,
     std::size_t lines;
     std::vector<const Entry *> all = by_line(counts, lines);
     out.lines.reserve(lines * sizeof(LineRow));
-    out.pairs.reserve(all.size() * sizeof(PairRow)); // those that are not used take no memory
+    out.pairs.reserve(all.size() * sizeof(PairRow)); // unused capacity takes no host memory
     for_each_group(std::span(all), line_key, [&](std::span<const Entry *> of_line) {
         std::sort(of_line.begin(), of_line.end(),
                   [](const Entry *a, const Entry *b) { return pair_key(*a) < pair_key(*b); });

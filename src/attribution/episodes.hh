@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Consecutive transactions of lines that have many: of each such line one episode, from its kFrom-th transaction on. Which lines
-// will be the hottest is known at the end only, so a table of fixed size holds the lines with the most transactions so far (the
-// majority vote of Boyer and Moore, for each slot): another line's transaction costs the line of a slot one vote.
+// Episodes: consecutive transactions of the lines with the most transactions, one episode for each line, which begins
+// after kFrom of its transactions. Which lines are the hottest is known only at the end. A table of fixed size
+// therefore keeps the lines with the most transactions so far, by the majority vote of Boyer and Moore in each slot: a
+// transaction of the slot's line is a vote for it, and one of another line takes a vote away.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace moscope {
 class Episodes {
   public:
     static constexpr unsigned kLongest = 48; ///< records of an episode
-    static constexpr unsigned kFrom = 16;    ///< transactions of a line before its episode begins
+    static constexpr unsigned kFrom = 16;    ///< votes that a line needs before its episode begins
 
-    /// Whether the transaction of the line is to be recorded.
+    /// Counts a transaction of the line. True: the caller records it with add().
     bool wants(Addr line) {
         Slot &s = slot(line);
         if (__builtin_expect(s.line != line, 0)) {
@@ -32,7 +33,7 @@ class Episodes {
         ++s.votes;
         return s.votes > kFrom && (!s.records || s.records->size() < kLongest);
     }
-    /// After wants().
+    /// Only after wants() has returned true for the record's line.
     void add(const TransactionRecord &r) {
         Slot &s = slot(r.line);
         if (!s.records) {
@@ -50,13 +51,13 @@ class Episodes {
     }
 
   private:
-    static constexpr unsigned kSlots = 1021; // a prime, so that lines at powers of two differ
+    static constexpr unsigned kSlots = 1021; // a prime, so that lines a power of two apart have different slots
     struct Slot {
         Addr line = ~Addr{0};
         std::uint64_t votes = 0;
         std::unique_ptr<std::vector<TransactionRecord>> records;
     };
-    /// Of a line with a number below 2^32, as in TransactionKey.
+    /// The slot of a line, whose number is below 2^32 as in TransactionKey.
     Slot &slot(Addr line) { return slots_[static_cast<std::uint32_t>(line >> kLineBits) % kSlots]; }
 
     std::vector<Slot> slots_ = std::vector<Slot>(kSlots);

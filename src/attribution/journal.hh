@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attribution events of chips that are simulated in parallel. Each chip logs its events in a journal; at a barrier the journals are
-// merged in the order of simulated time and replayed. Two cores' accesses to one line lie further apart than the lookahead, as the
-// line has to travel, so their order is the same as on one queue.
+// Attribution events of chips that are simulated in parallel. Each chip logs its events in a journal; at a barrier the
+// journals are merged in the order of simulated time and replayed. Accesses of two chips to one line are further apart
+// than the lookahead, because the line has to travel. Their order is therefore the same as on one queue.
 #pragma once
 
 #include <array>
@@ -54,7 +54,8 @@ class Journal final : public x86::TransactionObserver {
     void stored_by_device(Addr dram, unsigned size) {
         append(dram, {.bytes = AttributionPart::bytes_of(dram, size), .what = Entry::device});
     }
-    /// A prefetch may bring the right to write back, so the core's next store to the line may follow another core's.
+    /// A prefetch may return the right to write to a core that had lost it. The core's next store to the line is
+    /// therefore a new event: another core may have stored since its last one.
     void prefetched(unsigned core, Addr dram) override {
         for (RecentStores::Store &s : recent_stores_[core].store)
             if (s.line == line_of(dram))
@@ -64,7 +65,7 @@ class Journal final : public x86::TransactionObserver {
     void expected(Addr dram) override { attribution_.page_expected(dram); }
     bool full() const { return size_ >= kCapacity; }
 
-    /// Precedes the replay of the parts.
+    /// To be called before the parts are replayed.
     void close() {
         recent_stores_ = {};
         size_ = 0;
@@ -94,7 +95,7 @@ class Journal final : public x86::TransactionObserver {
         enum What : std::uint8_t { transaction, spin, store, device, prefetch };
         Tick tick = 0;
         Addr line = 0;
-        std::uint64_t bytes = 0; ///< of the line, stored
+        std::uint64_t bytes = 0; ///< stored bytes of the line, one bit each
         Addr pc = 0;
         std::uint8_t core = 0;
         What what = store;

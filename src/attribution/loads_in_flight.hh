@@ -5,8 +5,8 @@
 // the result does not depend on how many host threads simulate the chips. As in transaction_counts.hh, a load is counted a few loads
 // later, when its entry is in the host's caches.
 //
-// Time counts for the load under way that was requested first. A load may end before another that was requested before it, so
-// ended loads wait until all that can have been requested before them have ended, too.
+// Each moment is charged to that load under way which was requested first. Loads may end out of order, so an ended load
+// is counted only when all loads that can have been requested before it have ended, too.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class LoadsInFlight {
   public:
     explicit LoadsInFlight(std::vector<unsigned> chip_of_core);
 
-    /// A core's transactions, in the order of their ends.
+    /// To be called for each transaction of a core, in the order in which they end.
     void ended(const x86::Transaction &t) {
         const Access &x = *t.access;
         if (x.kind != AccessKind::load)
@@ -40,7 +40,7 @@ class LoadsInFlight {
     std::string packed() const;
 
   private:
-    /// Of an instruction in an address space.
+    /// The counts of an instruction in an address space.
     struct alignas(64) Entry {
         Addr pc = 0, address_space = 0;
         std::uint64_t loads = 0; ///< 0: the place is free
@@ -52,7 +52,7 @@ class LoadsInFlight {
             occupied += e.occupied;
         }
     };
-    /// The counts of a chip's cores: open addressing, a power of two, at most half full.
+    /// The counts of a chip's cores: open addressing in a table whose size is a power of two, at most half full.
     class OfChip {
       public:
         void add(const Entry &e) {
@@ -105,10 +105,10 @@ class LoadsInFlight {
     };
     /// A core's ended loads that are not counted yet, in the order of their requests.
     struct alignas(64) OfCore {
-        static constexpr unsigned kMost = 256; ///< as many as the longest window has operations
+        static constexpr unsigned kMost = 256; ///< as many as a core can have in flight: the limit of `core.window`
 
         const Load &at(unsigned n) const { return ring[(first + n) % kMost]; }
-        /// Most loads end in the order of their requests.
+        /// Inserts a load in the order of requests, in which most loads also end.
         void put(const Load &l) {
             unsigned n = size++;
             for (; n && at(n - 1).issued > l.issued; --n)
@@ -125,7 +125,7 @@ class LoadsInFlight {
         Tick covered = 0; ///< end of the time in which a counted load was under way
     };
 
-    /// With the time that no load before it has covered.
+    /// The entry of a load; `occupied` is the part of its time that no earlier load has covered.
     static Entry entry(const Load &l, Tick &covered) {
         const Tick occupied = std::max<Tick>(l.done - std::max(l.issued, covered), 0);
         covered = std::max(covered, l.done);

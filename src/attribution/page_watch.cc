@@ -13,7 +13,7 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
                             " bytes has a part that ends at " + std::to_string(end) + ": expected one within it");
     for (PageFormat::Type *const type : {&f_.slab, &f_.table})
         if (!type->mask)
-            type->value = 1; // no type is that
+            type->value = 1; // matches no type
     // The walk reads nothing of the core but its CR3 and its modes.
     auto &walker = const_cast<x86::Core &>(core);
     const Addr before = walker.cr3;

@@ -17,19 +17,19 @@ namespace moscope {
 /// Offsets within a description. `type` has 4 bytes, all others 8.
 struct PageFormat {
     Addr page_table = 0; ///< CR3 by which the array of descriptions is reached
-    Addr array = 0;      ///< description of physical page 0
-    unsigned size = 0;   ///< of a description
+    Addr array = 0;      ///< virtual address of the description of physical page 0
+    unsigned size = 0;   ///< bytes of a description
     unsigned flags = 0;
-    unsigned link = 0;               ///< bit 0: the rest is the address of the description of the page's head, plus one
-    unsigned mapping = 0, cache = 0; ///< what a page is part of; of a slab's page
+    unsigned link = 0;               ///< if odd: address of the description of the compound page's head, plus one
+    unsigned mapping = 0, cache = 0; ///< what a page is part of: a mapping; for a slab's page, the slab's cache
     unsigned index = 0, type = 0;
-    std::uint64_t slab_flag = 0;  ///< of `flags`; 0: `type` tells a slab
+    std::uint64_t slab_flag = 0;  ///< the bit of `flags` that marks a slab; 0: `type` marks it
     std::uint64_t kept_flags = 0; ///< the bits of `flags` that identify a page's use
     struct Type {
         std::uint32_t mask, value;
         bool is(std::uint32_t type) const { return (type & mask) == value; }
     };
-    Type slab{}, table{}; ///< values of `type`; PageWatch: a mask of 0: there is none
+    Type slab{}, table{}; ///< values of `type`; a mask of 0: the kernel has no such type
     Addr direct = 0;      ///< start of the kernel's direct map of physical memory
 };
 
@@ -38,9 +38,9 @@ struct PageFormat {
 struct PageSnapshot {
     std::uint64_t flags = 0;   ///< those of PageFormat::kept_flags
     std::uint64_t part_of = 0; ///< the slab's cache, or the page's mapping; 0 of a page table
-    std::uint64_t index = 0;   ///< in the mapping; 0 of others
-    std::uint32_t type = 0;    ///< kNoType of a page that has a count there
-    std::uint32_t before = 0;  ///< pages from its head to it
+    std::uint64_t index = 0;   ///< index in the mapping; 0 if the page has none
+    std::uint32_t type = 0;    ///< kNoType if the word holds a count of mappings
+    std::uint32_t before = 0;  ///< pages from the head of its compound page
     bool identified =
         false; ///< the description says what the page is used for; that of a newly allocated page does not yet
 
@@ -56,7 +56,7 @@ class PageWatch {
   public:
     PageWatch(const PhysMap &, const x86::Core &, const PageFormat &);
 
-    /// The page of a DRAM byte.
+    /// Snapshot of the page that holds a DRAM byte; not `identified` if the page's description is not mapped.
     PageSnapshot snapshot(Addr dram) const;
     /// Prefetches what snapshot() will read.
     void expected(Addr dram) const {
@@ -74,9 +74,10 @@ class PageWatch {
         std::memcpy(&value, description + offset, sizeof value);
         return value;
     }
-    /// Offset in the array of the description of a DRAM byte's page.
+    /// Where the description of a DRAM byte's page lies in the array, in bytes.
     std::uint64_t offset_of(Addr dram) const { return phys_.phys_address(dram).value / kPage * f_.size; }
-    /// The description at an offset, which is not beyond the last page's; null if it is not there in one piece.
+    /// The description at an offset, at most that of the last page; null if it is not mapped or crosses a page
+    /// boundary.
     const std::byte *at(std::uint64_t offset) const {
         const std::byte *const piece = pieces_[offset / kPage];
         if (!piece || offset % kPage + f_.size > kPage)
@@ -86,7 +87,7 @@ class PageWatch {
 
     const PhysMap &phys_;
     PageFormat f_;
-    std::vector<const std::byte *> pieces_; ///< the array's own pages, by number; null: there is none
+    std::vector<const std::byte *> pieces_; ///< the array's own pages on the host, by number; null: not mapped
 };
 
 inline PageSnapshot PageWatch::snapshot(Addr dram) const {
@@ -110,7 +111,7 @@ inline PageSnapshot PageWatch::snapshot(Addr dram) const {
         type = PageSnapshot::kNoType;
     const bool slab = flags & f_.slab_flag || f_.slab.is(type);
     const bool table = !slab && f_.table.is(type);
-    // What is not the page's mapping, and its place there, other things share the words with.
+    // Pages without a mapping use these words for other data, which is left out.
     const auto part_of = table ? 0 : part<std::uint64_t>(page, slab ? f_.cache : f_.mapping);
     const auto index = table || slab || !part_of ? 0 : part<std::uint64_t>(page, f_.index);
     return {flags & f_.kept_flags, part_of, index, type, before, part_of || table};

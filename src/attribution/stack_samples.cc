@@ -44,7 +44,7 @@ std::uint64_t word(const std::vector<std::byte> &bytes, std::uint64_t at) {
     return value;
 }
 
-/// Whether what the processor pushed on an entry from a user program lies before `end`, and at or above `begin`.
+/// Whether [begin, end) ends with the registers that the processor pushes on an entry from a user program.
 bool entered_from_user(const std::vector<std::byte> &bytes, std::uint64_t begin, std::uint64_t end) {
     if (end > bytes.size() || end - begin < kPushed)
         return false;
@@ -52,8 +52,8 @@ bool entered_from_user(const std::vector<std::byte> &bytes, std::uint64_t begin,
     return (cs == kUserCs || cs == kUserCs32) && word(bytes, end - kPushed + kPushedSs) == kUserSs;
 }
 
-/// Appends a kernel stack from `sp` to its end; `user_sp`: of the program that entered the kernel there, if one did. Returns the stack
-/// that an interrupt's own stack leads to; 0: none.
+/// Appends a kernel stack from `sp` to its end. If a user program entered the kernel there, sets `user_sp` to the
+/// program's stack pointer. Returns the address of the interrupted stack if this is an interrupt's own stack; else 0.
 Addr read_kernel_stack(const x86::Core &core, Addr sp, std::vector<std::byte> &out, Addr &user_sp) {
     const Addr last = (sp | (StackSamples::kKernelStack - 1)) + 1;
     const std::uint64_t begin = out.size();

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Samples of the stacks of waiting cores, from which the front end finds the callers (src/python/moscope/naming/unwind). A core takes
-// a sample each time it has waited (stall and spin) for another period, so a sample stands for the waiting since the one before it.
-// If a core's samples become too many, it joins each two and doubles its period: long windows have as many samples as short ones.
+// Samples of the stacks of waiting cores, from which the front end finds the callers
+// (src/python/moscope/naming/unwind). A core takes a sample each time it has waited (stall and spin) for another
+// period, so a sample stands for the waiting since the previous one. When a core has too many samples, they are merged
+// in pairs and its period doubles. Long windows thus have as many samples as short ones.
 //
-// A sample holds the core's general registers and the bytes of its stack as the core sees them, stores in its store buffer included.
-// In the kernel, a stack on which the processor entered from a user program ends with a page, and what the processor pushed lies at its
-// end: a task's stack (Linux, arch/x86/include/asm/processor.h, task_pt_regs) or that of the entry code (asm/fixmap.h, cpu_entry_area).
-// From there the user's stack is read too. An interrupt's own stack ends with the stack pointer of the interrupted code
-// (asm/irq_stack.h), whose stack follows it in the sample. Taking samples changes nothing in
-// the guest. Each core has its samples for itself, so the result does not depend on how many host threads simulate the chips.
+// A sample holds the core's general registers and the bytes of its stack as the core sees them, including stores in its
+// store buffer. A kernel stack on which the processor entered from a user program ends at a page boundary, and the
+// registers that the processor pushed lie at its end. It is a task's stack (Linux, arch/x86/include/asm/processor.h,
+// task_pt_regs) or the entry code's (asm/fixmap.h, cpu_entry_area). The pushed stack pointer leads to the user's stack,
+// which the sample holds too. An interrupt's own stack ends with the stack pointer of the interrupted code
+// (asm/irq_stack.h), whose stack follows in the sample.
+//
+// Taking samples does not change the guest. Each core has samples of its own, so the result does not depend on how many
+// host threads simulate the chips.
 #pragma once
 
 #include <array>
@@ -34,7 +38,7 @@ class StackSamples {
 
     explicit StackSamples(const std::vector<std::unique_ptr<x86::Core>> &cores);
 
-    /// Of the core that waited, at the moment at which it goes on.
+    /// To be called when a core that has waited for `time` continues. Takes a sample if another period is full.
     void waited(unsigned core, Addr line, Tick time) {
         OfCore &c = of_[core];
         c.since += time;
@@ -42,7 +46,7 @@ class StackSamples {
             take(core, line);
     }
     void reset();
-    /// Packed: of each sample a StackSample, then its bytes of the kernel's stack, then those of the user's.
+    /// Packed: for each sample a StackSample, then the bytes of the kernel's stack, then those of the user's stack.
     std::string packed() const;
 
   private:
@@ -58,7 +62,7 @@ class StackSamples {
     void halve(OfCore &) const;
 
     const std::vector<std::unique_ptr<x86::Core>> &cores_;
-    std::size_t most_; ///< of a core
+    std::size_t most_; ///< samples of a core
     std::vector<OfCore> of_;
 };
 

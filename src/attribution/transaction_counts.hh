@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time and number of transactions by key: all that reports distinguish. An entry fills one host line. Most transactions need a cell
-// and an entry that are not in the host's caches, so a transaction is counted a few transactions later, when both have been
-// prefetched. Readers make the sums by line, by pair and by transfer (line_totals.hh).
+// Counts transactions and their time by key; the key has everything that reports distinguish. An entry fills one host
+// line. Most transactions need a cell and an entry that are not in the host's caches, so a transaction is counted a few
+// transactions later, when both have been prefetched. Readers add the entries up by line, by pair and by transfer
+// (attribution_rows.cc).
 #pragma once
 
 #include <nmmintrin.h>
@@ -19,7 +20,7 @@
 
 namespace moscope {
 
-/// Instead of a class: time in spin loops, and their iterations.
+/// In place of a miss class: the entry counts time in spin loops, and their iterations.
 inline constexpr MissClass kSpinning = MissClass::count;
 
 /// Transactions with the same key are counted together.
@@ -34,7 +35,7 @@ struct TransactionKey {
     MissClass miss = MissClass::cold;
     std::uint8_t offset = 0;             ///< within the line
     std::uint8_t supplier = kNoSupplier; ///< type of the controller that sent the line
-    std::uint8_t from = 0, to = 0;       ///< its chip, and the waiter's; 0 if no controller sent it
+    std::uint8_t from = 0, to = 0;       ///< the supplier's chip, and the waiter's; both 0 without a supplier
     std::array<std::uint8_t, 3> unused{};
 
     bool operator==(const TransactionKey &o) const {
@@ -94,7 +95,7 @@ class TransactionCounts {
         fetch_entry(under_way_[(next_ + kUnderWay / 2) % kUnderWay].hash);
         ++next_;
     }
-    /// Counts what is still in the ring.
+    /// Adds what is still in the ring to the entries.
     void settle();
     std::size_t size() const { return entries_.size(); }
     /// Settled entries in the order of their first transaction.
@@ -102,9 +103,9 @@ class TransactionCounts {
     /// The same, calling f(std::span<const Entry>) for one piece of them after the other.
     template <class F> void for_each_piece(F &&f) const { entries_.for_each_piece(f); }
     void reset();
-    /// Settles, and remembers this moment: from here on, an entry's numbers are put aside before they change.
+    /// Settles, and keeps the present numbers for kept(): an entry's numbers are saved before they change.
     void keep();
-    /// The entries of that moment. Empty without one.
+    /// The entries as of the last keep(); empty if there was none since the last reset().
     std::vector<Entry> kept() const;
 
   private:
@@ -121,7 +122,7 @@ class TransactionCounts {
         std::uint64_t count;
     };
     void settle(const Entry &what);
-    /// The first with its key, which has this free cell.
+    /// Adds the first entry with its key, for which this cell is free.
     [[gnu::noinline]] void settle_first(const Entry &what, Cell &cell);
     [[gnu::noinline]] void put_aside(std::uint32_t index, Entry &e);
     void fetch_entry(std::uint32_t hash) const {

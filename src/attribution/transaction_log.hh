@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every transaction of detailed mode as a record of a plain file, for the front end to turn into columns
+// Writes every transaction of detailed mode as a record to a plain file, which the front end turns into columns
 // (src/python/moscope/runs/transactions.py). src/schema/records.py describes the record. Times are femtoseconds.
+// All functions throw UserError if the file cannot be written.
 #pragma once
 
 #include <cstdio>
@@ -13,13 +14,12 @@ namespace moscope {
 
 class TransactionLog {
   public:
-    /// UserError if the file cannot be written.
     explicit TransactionLog(const std::string &path);
 
     void write(const TransactionRecord &);
-    /// Forgets all that was written.
+    /// Empties the file.
     void restart();
-    /// Everything so far is in the file.
+    /// Returns when all records so far are in the file.
     void flush();
 
   private:
