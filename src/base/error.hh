@@ -18,7 +18,7 @@ struct ProtocolError : std::runtime_error {
     static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
     explicit ProtocolError(const std::string &what, std::uint64_t line_address = kNoLine)
         : std::runtime_error(what), line(line_address) {}
-    std::uint64_t line; ///< address of the line in trouble, where one is
+    std::uint64_t line; ///< address of the line that the error is about; kNoLine: none
 };
 
 struct SimulatorBug : std::logic_error {

@@ -30,7 +30,7 @@ class Archive {
     bool at_end() const { return position_ == bytes_.size(); }
     const std::vector<std::uint8_t> &bytes() const { return bytes_; }
 
-    /// Begins a component's part. Reading: UserError if another follows here.
+    /// Begins a component's section. When loading: UserError if the section here has another name.
     void section(std::string_view name) {
         std::string s(name);
         (*this)(s);

@@ -2,13 +2,14 @@
 // The event queue. Everything that acts in simulated time is a Component, and a component has at most one
 // pending wake-up: the earliest moment at which it has something to do. The queue is therefore a wheel of
 // components, not a heap of events: no allocation, no duplicates. The wheel's buckets are short stretches of
-// the near future, each a list in order; what lies beyond waits in a set that is looked through when its
+// the near future, each an ordered list. Wake-ups beyond them wait in a set, which is searched when its
 // earliest member is due. The order (tick, component number) is total by construction, so runs do not depend on
-// the order in which wake-ups were asked for. On waking, a component does all that is due at that tick and sets
+// the order in which wake-ups were requested. On waking, a component does all that is due at that tick and sets
 // its next wake-up itself (`schedule`, or `schedule_no_later_than` from a producer).
 //
-// Several queues can go in step (sim/parallel/parallel_scheduler.hh), each on a host thread: components of different queues then reach each
-// other by messages to other processes alone, which are opened between two windows of time.
+// Several queues can be logical processes that host threads run in parallel (sim/parallel/parallel_scheduler.hh).
+// Components of different queues then affect each other only by messages between processes, which are delivered between
+// two epochs.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,8 @@ namespace moscope {
 
 class EventQueue;
 
-/// What a component does to one of another queue: `open` is called on the other's thread before anything of tick `due` runs.
+/// A message from a component to one of another queue. `open` is called before the receiving queue runs anything of
+/// tick `due`, on the thread that runs that queue.
 struct ProcessMessage {
     void (*open)(const ProcessMessage &) = nullptr;
     Tick due = 0;
@@ -60,7 +62,7 @@ class Component {
     WakeFn wake_;
     Tick tick_ = kNever;
     Component *later_ = nullptr; ///< next in its bucket of the queue
-    std::uint32_t bucket_;       ///< of the queue, or why it is in none
+    std::uint32_t bucket_;       ///< its bucket of the queue; kIdle or kFar: it is in none
     unsigned number_;
     std::string name_;
 };
@@ -86,15 +88,15 @@ class EventQueue {
         outside_ = kNever;
         run_before(until);
     }
-    /// The same up to `before` alone, of a run that goes to `until`: meanwhile other queues run, too, of which nothing comes
-    /// that is due before.
+    /// Runs one epoch, up to `before`, of a run that goes to `until`. Other queues may run at the same time; nothing
+    /// that they send in this epoch is due before `before`.
     void run_window(Tick before, Tick until) {
         limit_ = until;
         outside_ = before;
         run_before(before);
     }
 
-    /// Whether a wake-up of c at this tick, had there been one, would have happened by now.
+    /// Whether a wake-up of c at tick t would have happened by now.
     inline bool passed(const Component &c, Tick t) const;
 
     /// Where the current run() ends: no component may run ahead past it.
@@ -103,7 +105,7 @@ class EventQueue {
     Tick outside() const { return outside_; }
 
     // ---- one of several (sim/parallel/parallel_scheduler.hh)
-    /// Becomes number `domain` of so many.
+    /// Makes this queue number `domain` of `domains` queues.
     void join(unsigned domain, unsigned domains) {
         domain_ = domain;
         outside_ = 0;
@@ -111,23 +113,23 @@ class EventQueue {
             side.resize(domains);
     }
     unsigned domain() const { return domain_; }
-    /// Sends to a component of another queue.
+    /// Sends a message to a component of `to`, another queue.
     void post(const EventQueue &to, const ProcessMessage &p) {
         sent_[side_][to.domain_].push_back(p);
         earliest_sent_ = std::min(earliest_sent_, p.due);
     }
-    /// From here on messages to other processes are put on this side, 0 or 1.
+    /// From here on, post() stores messages on this side, 0 or 1.
     void send_on(unsigned side) { side_ = side; }
     std::vector<ProcessMessage> &sent(unsigned side, unsigned domain) { return sent_[side][domain]; }
-    /// The earliest moment at which anything sent since the last call is due.
+    /// The earliest tick at which a message sent since the last call is due; kNever: none was sent.
     Tick take_earliest_sent() { return std::exchange(earliest_sent_, kNever); }
     void clear_stop() { stop_ = false; }
 
     // ---- run while the others are at rest (ParallelScheduler::serial_queue)
-    /// While the others run, what their threads want of this queue's components waits in defer().
+    /// Whether the others run. Their threads must then call defer() instead of scheduling a component of this queue.
     bool others_run() const { return others_run_; }
     void set_others_run(bool yes) { others_run_ = yes; }
-    /// c's next wake-up will be at t. From any thread; of one component, from one.
+    /// Schedules c at t once the others are at rest. From any thread, but always from the same one for one component.
     void defer(Component &c, Tick t) {
         const std::lock_guard lock(defer_mutex_);
         deferred_.emplace_back(&c, t);
@@ -173,7 +175,8 @@ class EventQueue {
         }
         end_ = kNever;
     }
-    /// There is no component in the wheel, or the first is not due before bound_. False: nothing is due before `end`.
+    /// Called if the wheel is empty or its first component is not due before bound_. False: nothing is due before
+    /// `end`.
     [[gnu::noinline]] bool reach_far(const Component *c, Tick end) {
         const Tick far = far_next();
         if (far < end && (!c || far <= c->tick_))
@@ -248,7 +251,7 @@ class EventQueue {
         c->bucket_ = kIdle;
         if (__builtin_expect(b == kFar, 0)) {
             far_[c->number_ / 64] &= ~(std::uint64_t{1} << (c->number_ & 63));
-            return; // far_min_ may now be too early, which far_next() finds out
+            return; // far_min_ may now be too early; far_next() corrects it
         }
         Component **at = &bucket_[b];
         while (*at != c)
@@ -258,7 +261,7 @@ class EventQueue {
             busy_[b / 64] &= std::rotl(~std::uint64_t{1}, static_cast<int>(b));
     }
 
-    /// What is left of bucket `number` when its first component is gone.
+    /// Removes the first component of bucket `number`; `later` is the next one.
     void take_first(Tick number, Component *later) const {
         const auto b = static_cast<unsigned>(number) % kBuckets;
         bucket_[b] = later;
@@ -266,7 +269,8 @@ class EventQueue {
             busy_[b / 64] &= std::rotl(~std::uint64_t{1}, static_cast<int>(b));
     }
 
-    /// The earliest component of the wheel, if any; `number`: that of its bucket, instead of turn_, or kNever if there is none.
+    /// The earliest component of the wheel, or null. `number` is turn_ on entry; it becomes the number of the
+    /// component's bucket, or kNever.
     Component *first(Tick &number) const {
         const auto b = static_cast<unsigned>(number) % kBuckets;
         if (const std::uint64_t busy = busy_[b / 64] >> (b & 63); __builtin_expect(busy != 0, 1)) {
@@ -279,12 +283,13 @@ class EventQueue {
         number = later_bucket(number);
         return number != kNever ? bucket_[static_cast<unsigned>(number) % kBuckets] : nullptr;
     }
-    /// The first bucket that is not empty, if it is not in the same word as bucket `number`; kNever: all are empty.
+    /// The first bucket that is not empty, if none from bucket `number` to the end of its word is; kNever: all are
+    /// empty.
     [[gnu::noinline]] Tick later_bucket(Tick number) const {
         const auto b = static_cast<unsigned>(number) % kBuckets;
         unsigned w = b / 64;
         for (unsigned k = 0; k < kWords; ++k) {
-            w = (w + 1) % kWords; // of the first word again at last: its buckets before b are the latest
+            w = (w + 1) % kWords; // ends with the first word again: its buckets before b are the latest
             if (const std::uint64_t busy = busy_[w]) {
                 const unsigned found = w * 64 + static_cast<unsigned>(std::countr_zero(busy));
                 return number + (found - b) % kBuckets;
@@ -325,7 +330,7 @@ class EventQueue {
 
     std::vector<Component *> components_;
     mutable Component *running_ = nullptr;
-    const Component *last_ = nullptr; ///< whose wake-up is the last
+    const Component *last_ = nullptr; ///< the component that woke last
     Tick all_before_ = 0;             ///< all wake-ups before this tick have happened
     Tick turn_ = 0;                   ///< number, since tick zero, of the bucket at which the wheel stands
     Tick now_ = 0;

@@ -21,7 +21,7 @@ class EpochRecord {
     unsigned shared_part() const { return processes_ + 2; } ///< its longest part
     unsigned columns() const { return processes_ + 3; }
 
-    /// Adds the time of its lifetime to a column of the present epoch. Does nothing without a record.
+    /// Adds the processor time of its lifetime to a column of the present epoch. Does nothing without a record.
     class Part {
       public:
         Part(EpochRecord *record, unsigned column) : record_(record), column_(column) {

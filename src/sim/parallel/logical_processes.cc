@@ -32,7 +32,7 @@ void LogicalProcesses::start_threads(Tick lookahead, unsigned threads, std::func
     waiting_.resize(size());
 }
 
-/// Runs the events of the serial process and the waiting fibers up to the end of an epoch, in their order.
+/// Runs the events of the serial process and the waiting fibers up to the end of an epoch, in the order of their ticks.
 void LogicalProcesses::serial_phase(Tick end) {
     in_serial_phase_ = true;
     std::vector<Waiting> waiting;

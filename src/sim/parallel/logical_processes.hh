@@ -21,13 +21,13 @@ class Fiber;
 class LogicalProcesses {
   public:
     LogicalProcesses() : queues_{&first_} {}
-    /// For components of a queue that is no part of a machine: all there is is one process.
+    /// A single process, for components whose queue is not part of a machine.
     static LogicalProcesses &one();
 
-    /// Makes so many processes. Before the first component exists.
+    /// Divides the simulation into this many processes. To be called once, before the first component exists.
     void divide(unsigned processes);
-    /// Where there are several: an event of one affects others a lookahead later. on_thread(t) is called on each thread but the
-    /// caller's before anything else.
+    /// Starts the host threads if there are several processes. An event of one process affects another at least one
+    /// lookahead later. Each thread but the caller's calls on_thread(its number) before anything else.
     void start_threads(Tick lookahead, unsigned threads, std::function<void(unsigned thread)> on_thread);
     void end_threads() { scheduler_.reset(); }
 
@@ -37,7 +37,7 @@ class LogicalProcesses {
     const std::vector<EventQueue *> &queues() const { return queues_; }
     /// The queue of components that act while all processes are at rest.
     EventQueue &serial_queue() { return size() > 1 ? serial_ : first_; }
-    /// The thread, of so many, that owns a process.
+    /// The thread that owns a process, where `threads` threads run them.
     static unsigned thread_of(unsigned process, unsigned processes, unsigned threads) {
         return ParallelScheduler::thread_of(process, processes, threads);
     }
@@ -50,16 +50,17 @@ class LogicalProcesses {
     /// The last run ended because a process was stopped.
     bool stopped() const { return scheduler_ ? scheduler_->stopped() : first_.stopped(); }
 
-    /// On `fiber`, a component of this queue that acts at the queue's tick: returns when all processes are at rest and all their
-    /// events before that tick have happened. `number` orders the fibers of one tick. False: with one process there is no wait.
+    /// Called on `fiber` by a component of `queue`, at the queue's present tick. Returns true when all processes are at
+    /// rest and all their events before that tick have happened. `number` orders the fibers of one tick. With one
+    /// process, returns false at once.
     bool wait_for_serial_phase(const EventQueue &queue, unsigned number, Fiber &fiber);
     /// Earliest tick at which a component of this queue may act after its wait: the end of the epoch.
     Tick resume_tick(const EventQueue &queue) const { return scheduler_ ? queue.outside() : 0; }
     /// Earliest tick, not before t, at which the serial process can act on a component of this queue.
     Tick earliest_on(const EventQueue &queue, Tick t) const { return scheduler_ ? std::max(t, queue.outside()) : t; }
-    /// A serial phase runs.
+    /// Whether a serial phase runs.
     bool in_serial_phase() const { return in_serial_phase_; }
-    /// The present tick of the serial process whose queue this is, fibers in a serial phase included.
+    /// The present tick of the serial process, to which this queue belongs; also right for a fiber in a serial phase.
     Tick serial_now(const EventQueue &serial_queue) const { return std::max(serial_queue.now(), serial_tick_); }
 
     /// From a component: a serial phase is needed at the end of this epoch. One process has none.
