@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads parts of a machine's elaborated description (moscope.machine/1). What is wrong there is a UserError.
+// Reads parts of a machine's elaborated description (moscope.machine/1). An error in it is a UserError.
 #pragma once
 
 #include "machine/machine.hh"
@@ -10,7 +10,7 @@ namespace moscope {
 
 ruby::CacheGeometry geometry(const ConfigReader &, const std::string &name);
 ruby::MachineType machine_type(const ConfigReader &value);
-/// Of a controller; the defaults if it names none.
+/// The sequencer's parameters from a controller's description; the defaults where it has none.
 ruby::Sequencer::Params read_sequencer(const ConfigReader &controller);
 x86::TimedParams read_pipeline(const ConfigReader &machine);
 

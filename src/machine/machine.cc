@@ -93,7 +93,8 @@ void Machine::run(Tick until) {
     }
 }
 
-/// With one process the watchdog is a component. With several it looks between two runs, because it looks at all chips.
+/// With one process the watchdog wakes as a component does. With several it looks between two runs, because it reads
+/// the state of all chips.
 void Machine::Impl::run(Tick until) {
     if (processes.size() == 1) {
         watchdog->arm();
@@ -107,7 +108,7 @@ void Machine::Impl::run(Tick until) {
         processes.run(to);
         if (processes.stopped())
             return;
-        const Tick reached = to == kNever ? processes.now() + limit + 1 : to; // for ever: nothing is pending then
+        const Tick reached = to == kNever ? processes.now() + limit + 1 : to; // kNever: nothing is pending any more
         if (limit && reached >= look_for_old_at) {
             look_for_old_at = reached + limit / 4;
             watchdog->look_for_old(reached);
@@ -141,7 +142,8 @@ namespace {
 
 bool readable(AccessPermission p) { return p == AccessPermission_Read_Only || p == AccessPermission_Read_Write; }
 
-/// Homes hold the memory copy, some of them in an array of their own; caches count.
+/// Whether a controller's copies count. Those of a home do not: a home holds memory's copy, in some protocols in its
+/// own array.
 bool is_cache(const AbstractController &c) { return c.role == Role::cache; }
 
 } // namespace
@@ -150,7 +152,7 @@ bool Machine::functional_read(Addr line, std::byte *bytes) {
     impl_->make_current();
     line = line_of(line);
     Packet pkt{line, bytes, false};
-    // A writable or readable cached copy is current; otherwise that in an array of the home is, or else memory.
+    // A cached copy, writable or readable, is current. Without one, the home's own array is, or else memory.
     for (const bool cache : {true, false})
         for (const auto wanted : {AccessPermission_Read_Write, AccessPermission_Read_Only})
             for (auto *c : impl_->controllers)
@@ -310,7 +312,8 @@ std::vector<std::uint64_t> Watchdog::counts() const {
     return all;
 }
 
-/// If most transitions since the last look were one and the same: that one, and the controller that took it most.
+/// If one transition makes up at least half of those since the last look, and was taken kMany times: text that names it
+/// and the controller that took it most. Otherwise empty.
 std::string Watchdog::polling() const {
     const std::vector<std::uint64_t> now = counts();
     struct Taken {

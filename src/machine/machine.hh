@@ -32,11 +32,12 @@ struct MachineOptions {
     std::uint64_t seed = 1;
     bool zero_lookahead = false;       ///< cores never run ahead (for comparison)
     Tick watchdog = 1'000'000'000'000; ///< a request older than this (1 ms) is a protocol error; 0: off
-    /// 0: one logical process. Else each chip is one, and so many host threads run them (sim/parallel/logical_processes.hh).
+    /// 0: one logical process. Otherwise each chip is one, and this many host threads run them
+    /// (sim/parallel/logical_processes.hh).
     unsigned threads = 0;
-    /// With threads: the lookahead is no longer than this, as chips affect each other and devices by more than messages.
+    /// With threads: upper bound of the lookahead, because chips and devices affect each other not only by messages.
     Tick lookahead_at_most = kNever;
-    /// With threads: one logical process if the machine's chips cannot be separated; otherwise that is a UserError.
+    /// With threads: one logical process if the machine's chips cannot be separated. If not set, that is a UserError.
     bool threads_if_possible = false;
 };
 
@@ -62,7 +63,7 @@ class Machine {
     const x86::TimedParams &pipeline() const; ///< of a core in detailed mode
     unsigned nodes() const;
     unsigned chip_of_core(unsigned core) const;
-    /// A posted packet without data from one chip to another on idle links, crossbars included.
+    /// Latency in ticks of a posted packet without data from one chip to another on idle links, including crossbars.
     Tick command_latency(unsigned from_chip, unsigned to_chip) const;
     Port &port(unsigned core);
     unsigned dma_ports() const;
@@ -78,7 +79,8 @@ class Machine {
     /// First physical address of a node's memory, and its size.
     Addr node_base(unsigned node) const;
     std::uint64_t node_bytes(unsigned node) const;
-    /// Cores' accesses to these lines go other ways from here on; nothing is in flight. UserError if that needs one logical process.
+    /// From here on, treats cores' accesses to these lines as mem/what_if.hh describes. Nothing may be in flight.
+    /// UserError if a line is to bypass the protocol and there are several logical processes.
     void treat_otherwise(WhatIf lines);
     bool checks_data() const;
     const ruby::ProtocolInfo &protocol() const;
@@ -87,19 +89,20 @@ class Machine {
 
     /// Runs until no event is pending before `until`. Protocol errors carry the recent transitions of the line and what is stuck.
     void run(Tick until = kNever);
-    /// The hook is called for every message, hop and transition; null: none.
+    /// The hook is called for every message, hop and transition; null: none. UserError with several logical processes.
     void set_trace(ruby::TraceHook *hook);
     /// Chooses message delays where the description has random ones (network.jitter_fs); null: random again. The source must
     /// outlive the machine, or be taken away before. Only while no message is under way.
     void set_delays(ruby::DelaySource *source);
     /// Accesses of all ports in flight.
     unsigned in_flight() const;
-    /// The line's bytes as the whole machine holds them now (checking mode; nothing in flight for it).
+    /// The line's bytes as the whole machine holds them now (checking mode; nothing in flight for it). False: no cache
+    /// holds the line, and it is outside memory.
     bool functional_read(Addr line, std::byte *bytes);
     /// The last transitions of a line as text, a line of text each.
     std::string line_history(Addr line) const;
-    /// Empty if at most one writable copy and no other readable copy with it exists of any line, else what is
-    /// wrong. Only meaningful with nothing in flight.
+    /// Empty if caches hold at most one writable copy of each line, and no readable copy beside a writable one.
+    /// Otherwise says what is wrong. Only meaningful with nothing in flight.
     std::string check_single_writer();
 
     /// Accesses by core, transition counts by controller, network, DRAM (docs/statistics.md).

@@ -30,7 +30,7 @@ bool is_probe(const char *vnet_type) {
 } // namespace
 
 Machine::Impl::~Impl() {
-    // Controllers come from the library: they go first.
+    // The controllers' code is in the library, so they are destroyed before it is closed.
     processes.end_threads();
     for (const auto &p : pools)
         the_message_pool.absorb(*p);
@@ -271,8 +271,8 @@ void Machine::Impl::set_parameters(AbstractController &ctrl, const ConfigReader 
     });
 }
 
-/// A core's sequencer at its controller, and the port behind it. The controller's caches begin at `first_cache`. Where
-/// several cores share a controller, `param` names the sequencer's parameter.
+/// Builds a core's sequencer at its controller, and sets up the sequencer's port. The controller's caches begin at
+/// `first_cache`. Where several cores share a controller, `param` names the sequencer's parameter.
 void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &mandatory, const ConfigReader &controller,
                                   const Clock &clock, std::size_t first_cache, const std::string &param,
                                   std::uint16_t core) {
@@ -291,7 +291,7 @@ void Machine::Impl::add_sequencer(AbstractController &ctrl, MessageBuffer &manda
     port.controller_ = &ctrl;
     port.core_clock_ = clock;
     port.hit_cycles_ = static_cast<unsigned>(p.hit_latency);
-    // A transition may move a line other than its own from one array to another.
+    // Each array makes the port forget a line that leaves it: a transition may also move a line other than its own.
     for (std::size_t i = first_cache; i < caches.size(); ++i)
         caches[i]->port = &port;
 }
@@ -340,7 +340,7 @@ void Machine::Impl::build_memory(const ConfigReader &from) {
     }
 }
 
-/// The buffers of one core's controllers that lead into each other without the network. Returns them.
+/// Connects the buffers of one core's controllers that lead into each other without the network. Returns these buffers.
 std::set<const MessageBuffer *> Machine::Impl::connect_directly(const ConfigReader &from) {
     std::set<const MessageBuffer *> wired;
     if (!from.has("wires"))
@@ -401,12 +401,13 @@ void Machine::Impl::connect(const ConfigReader &from) {
             set_lookahead(s->port(), s->controller());
 }
 
-/// Bounds of a core's lookahead. Unsolicited messages to its controller come from controllers with a buffer into one of the virtual
-/// networks that carry them, and not faster than the least latency with which these controllers send.
+/// Sets the bounds of a core's lookahead. An unsolicited message to the core's controller comes from a controller with
+/// a buffer into a virtual network that carries such messages. It takes at least that controller's least sending
+/// latency and the path's.
 void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     for (auto &b : c.buffers())
         if (b.direction == 'F' && b.vnet < 0)
-            return; // what reaches it directly is as near as its neighbour: nothing is known ahead
+            return; // a neighbour can reach it directly at any time: there is no lookahead
     port.lookahead_ = network->min_delivery_latency(c.node);
     bool unsolicited[kMaxVnets] = {};
     for (auto &b : c.buffers())
@@ -421,15 +422,15 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
         for (auto &b : from->buffers())
             if (b.direction == 'T' && b.vnet >= 0 && unsolicited[b.vnet]) {
                 const Clock &clock = from->clock().clock();
-                // From a wake-up to the clock edge so many cycles later, which may be rounded down by a tick.
+                // Time from a wake-up to the clock edge b.shortest cycles later; rounding may take a tick off.
                 const Tick sending = std::min(b.shortest, std::int64_t{1} << 20) * clock.num / clock.den - 1;
                 latency = std::min(latency, std::max(sending, Tick{0}) + network->min_path_latency(from->node, c.node));
             }
         if (latency != kNever)
             senders.emplace_back(from, latency);
     }
-    // The nearest sender is the relay. The bound holds as long as no router carries such a message: in a router it is nearer than
-    // its sender.
+    // The nearest sender is the relay. The bound holds only while no router carries such a message, because a message
+    // in a router is nearer than its sender.
     const auto nearest =
         std::min_element(senders.begin(), senders.end(), [](auto &a, auto &b) { return a.second < b.second; });
     if (nearest == senders.end() || !c.crossing)
@@ -438,7 +439,7 @@ void Machine::Impl::set_lookahead(Port &port, AbstractController &c) {
     for (auto i = senders.begin(); i != senders.end(); ++i)
         if (i != nearest)
             port.unsolicited_ = std::min(port.unsolicited_, i->second);
-    // Another process may send the first one through a router in an epoch in which this core relies on there being none.
+    // Another process may send such a message into a router in an epoch in which this core relies on there being none.
     if (processes.size() > 1)
         port.from_outside_ = std::min(port.unsolicited_, network_params.shortest_hop() - lookahead + port.lookahead_);
     port.relay_ = nearest->first;

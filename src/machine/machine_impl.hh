@@ -24,7 +24,7 @@ namespace moscope {
 
 class ConfigReader;
 
-/// A node's DRAM controller in the form that the memory bridge uses.
+/// A node's DRAM controller and its prefetcher, with the interface that the memory bridge expects.
 struct NodeDram {
     std::unique_ptr<dram::DramController> controller;
     std::unique_ptr<dram::DramPrefetcher> prefetcher; ///< null: none
@@ -55,7 +55,7 @@ class Watchdog : public Component {
   public:
     Watchdog(EventQueue &queue, const Machine &machine, const std::vector<ruby::Sequencer *> &sequencers, Tick limit)
         : Component(queue, "watchdog", wake_entry), machine_(machine), sequencers_(sequencers), limit_(limit) {}
-    /// Throws if a request is older than the limit.
+    /// ProtocolError if a request is older than the limit.
     void look_for_old(Tick now) const;
     Tick limit() const { return limit_; }
     /// Starts watching, if it does not yet.
@@ -85,7 +85,7 @@ struct Machine::Impl {
     ruby::NodeMap nodes;
     ruby::AddressMap addresses;
     std::unique_ptr<GuestMemory> memory;
-    std::vector<ruby::History> history;                    ///< by logical process, as those below
+    std::vector<ruby::History> history;                    ///< by logical process
     std::vector<std::unique_ptr<ruby::MessagePool>> pools; ///< by thread, from the second on
     unsigned cores_per_chip = 1;
     x86::TimedParams pipeline;
@@ -125,7 +125,7 @@ struct Machine::Impl {
     void start_threads();
     void run(Tick until);
     Tick lookahead = 0;       ///< of the logical processes, if there are several
-    Tick look_for_old_at = 0; ///< run(): not before
+    Tick look_for_old_at = 0; ///< run() does not look for old requests before this tick
     void set_lookahead(Port &port, ruby::AbstractController &c);
     void make_current() const {
         ruby::NodeMap::current = &nodes;
