@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one way in which the engine reads a configuration: JSON values with the place that they lie at, so that an error says
+// Reads every configuration of the engine: a JSON value and its path, so that an error says
 // `dram.timing_fs.tRCD: is missing: expected a time in femtoseconds`. Groups that src/schema describes are read whole
-// (`read_group`): their types, names and limits come from the description.
+// (`read_group`): their types, names and limits come from the description. Whatever is missing or wrong is a UserError.
 #pragma once
 
 #include <algorithm>
@@ -46,6 +46,7 @@ class ConfigReader {
 
     /// Whether an object has the key with a value other than null.
     bool has(const std::string &key) const { return object().contains(key) && !object().at(key).is_null(); }
+    /// The value of a key, which must not be missing or null.
     ConfigReader at(const std::string &key, const std::string &expected = "a value") const {
         if (!has(key))
             ConfigReader(*value_, path(key)).refuse("is missing", expected);
@@ -204,7 +205,7 @@ template <class Group> Group read_group(const ConfigReader &from, std::vector<st
     return out;
 }
 
-/// Calls f(name, value, least, most) for the first number of a described group that is not within its limits.
+/// Calls f(name, value, least, most), all as text, for the first number of a group that is not within its limits.
 template <class Group, class F> void check_group(const Group &group, F &&f) {
     bool good = true;
     Group::visit(
