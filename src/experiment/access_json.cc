@@ -34,7 +34,7 @@ Json segments_json(const PathTimes &p) {
 }
 
 std::string supplier_name(unsigned type) {
-    // A protocol may name a kind that has no controller of its own: an L2 within the core's.
+    // Controllers of the type need not exist: a protocol may name, for example, an L2 inside the core's controller.
     if (type == ruby::MachineType_NULL || type >= ruby::MachineType_NUM)
         return "own";
     return ruby::MachineType_to_string(static_cast<ruby::MachineType>(type));

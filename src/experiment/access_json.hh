@@ -18,7 +18,7 @@ const char *op_of(AccessKind kind);
 std::string hex(Addr a);
 
 Json segments_json(const PathTimes &p);
-/// The protocol's kind of controller that supplied the data.
+/// Name of the supplier's type of controller; "own" if no other controller sent the line.
 std::string supplier_name(unsigned type);
 /// An access that is done.
 Json access_json(const Machine &machine, const Access &a);

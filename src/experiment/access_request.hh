@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The core and the address that a request names.
+// Checks the core and the address that a request names.
 #pragma once
 
 #include "machine/machine.hh"
@@ -10,9 +10,9 @@ class ConfigReader;
 
 namespace experiment {
 
-/// UserError unless the machine has the core.
+/// The value of "core"; UserError unless the machine has the core.
 unsigned core_of(const Machine &machine, const ConfigReader &described);
-/// `a`; UserError unless the machine has that memory.
+/// Returns `a`; UserError unless the machine's memory has the `bytes` bytes from there.
 Addr address_of(const Machine &machine, Addr a, std::uint64_t bytes);
 
 } // namespace experiment

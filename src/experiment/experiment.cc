@@ -65,7 +65,7 @@ class Experiment {
     Cost count_window(const ConfigReader &phase, const Streams &streams);
     Cost count_accesses(const ConfigReader &phase, const Streams &streams, std::optional<TraceRecorder> &recorder);
 
-    /// By the clock where several threads work, as each waits for the others.
+    /// Wall-clock time where there are several threads, because each waits for the others.
     double host_seconds() const {
         return machine_.processes().size() > 1
                    ? std::chrono::duration<double>(HostClock::now().time_since_epoch()).count()
@@ -77,7 +77,7 @@ class Experiment {
     PacedMachine paced_;
     Machine &machine_ = paced_.machine;
     unsigned names_ = 0;
-    // Components stay: the queue knows them by number.
+    // Components must stay, because the queue refers to them by number.
     std::deque<AccessStream> streams_;
     std::deque<HitLoop> loops_;
 };
@@ -165,7 +165,7 @@ void Experiment::reset_counts(const Streams &streams) {
     machine_.reset_stats();
 }
 
-/// Counts for a time, after another one.
+/// Counts for `window_fs`, after a warm-up of `warm_fs`.
 Experiment::Cost Experiment::count_window(const ConfigReader &phase, const Streams &streams) {
     start(streams, AccessStream::kForever);
     paced_.run_until(paced_.now + phase.get_or("warm_fs", Tick{0}));
@@ -177,7 +177,7 @@ Experiment::Cost Experiment::count_window(const ConfigReader &phase, const Strea
     return {host_seconds() - host, paced_.now - from, machine_.events() - events};
 }
 
-/// Counts a number of accesses of each stream, after others. The recorder, if any, sees the counted ones.
+/// Counts `accesses` accesses of each stream, after `warm` others. The recorder, if any, sees only the counted ones.
 Experiment::Cost Experiment::count_accesses(const ConfigReader &phase, const Streams &streams,
                                             std::optional<TraceRecorder> &recorder) {
     const auto to_the_end = [&] { paced_.run_while(PacedMachine::kSlice, [&] { return !streams.idle(); }); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Delays of messages that do not depend on which other accesses there are: a delay belongs to an access, a message and its
-// way, not to a position in one random sequence. Accesses can therefore be taken out of a run while the others keep the delays
-// of their messages. Ticks are femtoseconds.
+// Chooses delays of messages that do not depend on the other accesses of a run: a delay belongs to an access, a
+// message, its sender and its receiver, not to a position in one random sequence. If accesses are removed from a run,
+// the messages of the others therefore keep their delays. Ticks are femtoseconds.
 #pragma once
 
 #include <functional>
@@ -30,15 +30,15 @@ class MessageDelays : public ruby::DelaySource {
     ~MessageDelays() override;
 
     /// {"seed", "max_fs"}: a delay of up to max_fs for each message, from a hash of what identifies it. Or {"list":
-    /// [{"access", "message", "to", "n", "fs"}..]}: these alone; n counts the messages of this name that an access has sent to
-    /// this receiver, from 0.
+    /// [{"access", "message", "to", "n", "fs"}..]}: only these messages are delayed; n counts the messages of this name
+    /// that an access has sent to this receiver, from 0.
     void read(const ConfigReader &from);
     void hash(std::uint64_t seed, Tick most) { seed_ = seed, most_ = most; }
-    /// Lists all delays, as `read` takes them.
+    /// From here on, keeps a list of all delays above 0 for list(), in the form that read() takes.
     void keep_list() { names_ = keep_ = true; }
     nlohmann::ordered_json list() const;
 
-    /// The transaction of an access; once known it outlives the access.
+    /// Names the access of a transaction. The name stays known after the access has ended.
     void name_transaction(TxnId txn, int access) { access_of_[txn] = access; }
 
     Tick delay(const ruby::Message &m, ruby::NodeIndex to) override;
@@ -57,7 +57,7 @@ class MessageDelays : public ruby::DelaySource {
     Machine &machine_;
     NumberOf number_of_;
     std::unordered_map<TxnId, int> access_of_;
-    std::unordered_map<std::uint64_t, unsigned> alike_;     ///< messages by the hash of what identifies them
+    std::unordered_map<std::uint64_t, unsigned> alike_;     ///< number of messages, by the hash of what identifies them
     std::unordered_map<std::string, unsigned> alike_named_; ///< the same by name
     std::unordered_map<std::string, Tick> chosen_;
     std::uint64_t seed_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A machine and where an experiment stands in its simulated time. The machine runs in slices, between which the host's
-// clock is looked at, the end of a step is looked for, and the machine's state is read at ticks asked for.
+// A machine, and the simulated time that an experiment has reached. The machine runs in slices. Between two slices, the
+// experiment polls if enough host time has passed, finds out whether a step has ended, and reads the machine's state at
+// the ticks requested.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +20,11 @@ namespace moscope {
 
 class PacedMachine {
   public:
-    static constexpr Tick kSlice = 1'000'000'000;   ///< 1 us: between two looks at the host's clock
-    static constexpr Tick kStep = 10 * kTicksPerNs; ///< how finely the end of a script's step is looked for
+    static constexpr Tick kSlice = 1'000'000'000;   ///< 1 us of simulated time between two looks at the host's clock
+    static constexpr Tick kStep = 10 * kTicksPerNs; ///< the end of a script's step is found to within this time
     static constexpr Tick kSettle =
         20'000 * kTicksPerNs; ///< what a protocol leaves in its buffers may take so long to go
-    static constexpr Tick kLongest = 3'600'000'000'000'000; ///< 3.6 s of simulated time: something never ends
+    static constexpr Tick kLongest = 3'600'000'000'000'000; ///< 3.6 s of simulated time: then a phase counts as stuck
 
     PacedMachine(const std::string &description, const std::string &library, const MachineOptions &options,
                  const Poll &poll)
@@ -36,13 +37,13 @@ class PacedMachine {
     Machine machine;
     Tick now = 0;
 
-    std::vector<std::unique_ptr<Component>> kept; ///< of phases that are done: the queue knows components by number
+    std::vector<std::unique_ptr<Component>> kept; ///< of finished phases: the queue refers to components by number
 
-    /// At each of these ticks, in ascending order, `look` is called when all events up to it have happened.
+    /// Ticks in ascending order. At each of them, `look` is called when all events up to and at the tick have happened.
     std::deque<Tick> looks;
     std::function<void(Tick)> look;
 
-    /// First edge of the cores' clock from which everything is in the future.
+    /// The first edge of the cores' clock after all that has happened; becomes `now`.
     Tick start_time() {
         now = edge_after(std::max(now, machine.now()));
         return now;
@@ -58,6 +59,7 @@ class PacedMachine {
             advance(now);
         }
     }
+    /// Runs in slices while not_done() holds. ProtocolError after kLongest.
     template <class Done> void run_while(Tick slice, Done &&not_done) {
         const Tick start = now;
         while (not_done()) {
@@ -68,7 +70,8 @@ class PacedMachine {
         }
     }
     bool quiet() { return machine.in_flight() == 0 && machine.messages() == messages_at_rest_; }
-    /// Until nothing is under way, or only what a protocol leaves in its buffers on purpose.
+    /// Runs until no access is in flight and no message under way. After kSettle, messages may remain: some protocols
+    /// leave some in their buffers on purpose.
     void settle() {
         const Tick start = now;
         run_while(kStep, [&] { return machine.in_flight() > 0 || (!quiet() && now - start < kSettle); });

@@ -15,7 +15,7 @@ using experiment::ValueCheck;
 
 namespace {
 
-/// The bytes of an access that its value fills.
+/// How many bytes of the access its value fills.
 std::size_t value_bytes(const ScriptAccess &s) { return std::min<std::size_t>(s.access.size, sizeof s.value); }
 
 } // namespace
@@ -72,7 +72,7 @@ ScriptAccess &Script::add(const ConfigReader &j) {
     return s;
 }
 
-/// The accesses: those of the steps first, so that added ones do not change their numbers.
+/// Reads the accesses: those of the steps first, so that added ones do not change their numbers.
 void Script::describe() {
     for (const ConfigReader &step : phase_.at("steps").list()) {
         auto &together = steps_.emplace_back();
@@ -215,7 +215,7 @@ ruby::NodeIndex Script::node_of(const ScriptAccess &s) const {
 }
 
 void Script::to_the_end() {
-    // A checked script may be a record of many thousand accesses.
+    // A checked script may have many thousand accesses: coarse slices while many are left.
     paced_.run_while(PacedMachine::kSlice, [&] { return check_ && left_ > 100 && !failed(); });
     paced_.run_while(PacedMachine::kStep, [&] { return left_ > 0 && !failed(); });
     if (!failed())
@@ -255,7 +255,7 @@ Script::Json Script::run() {
         if (!check_)
             throw;
         error_ = error.what();
-        for (const ScriptAccess *s : flying_) // what they did until then is theirs all the same
+        for (const ScriptAccess *s : flying_) // the trace names unfinished accesses, too
             if (recorder_ && s->access.txn)
                 recorder_->name_transaction(s->access.txn, s->number);
     }

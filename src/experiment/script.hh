@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The phase "script" of an experiment (experiment.hh): steps of accesses of cores and devices, each at its moment; accesses added
-// at given ticks; messages that arrive later; the values checked; the machine's state at given ticks. Times in femtoseconds.
+// The phase "script" of an experiment (experiment.hh): accesses of cores and devices in steps, and further accesses at
+// given ticks. On request, it delays messages, checks values, and reads the machine's state at given ticks. Times in
+// femtoseconds.
 //
-// phase {"steps": [[{"core" or "device", "op", "address", "size": bytes (8, or to the end of the line), "at": after the beginning
-//     of the step (0), "number": in "message_delays" (its position)}..]..]: the next step begins when the machine is quiet again;
+// phase {"steps": [[{"core" or "device", "op", "address", "size": bytes (default: 8, or to the end of the line), "at":
+//     time after the beginning of the step (default: 0), "number": its number in "message_delays" (default: its
+//     position)}..]..]: the next step begins when nothing is under way;
 //   "absolute": true: the one step begins at tick 0;
 //   "added": accesses as those of a step; each is issued at the first edge of the core's clock after its tick "at";
-//   "trace": true (every message) | "transitions" (these alone: transition_recorder.hh) | false;
+//   "trace": true (every message; the default) | "transitions" (only transitions: transition_recorder.hh) | false;
 //   "states": true records each change of state, "looks": [ticks] reads the state at these;
 //   "check": true checks values (value_check.hh) and ends at the first wrong one, or at a protocol error;
-//   "delays": [{"message": its number in the trace, "extra_fs", "after"}..]: of messages under way;
+//   "delays": [{"message": its number in the trace, "extra_fs", "after"}..]: delays messages (TraceRecorder::delay);
 //   "message_delays": as message_delays.hh reads them, on a machine with random delays (network.jitter_fs);
-//   "list_delays": true lists them}.
+//   "list_delays": true lists the delays of messages}.
 // answer {"accesses": [{"id", "step", "core", "device", "op", "address", "size", "issued", "done" (null: an error came first),
 //   and what access_json.hh has}..], "violations", "protocol_error": text if one ended the run, "message_delays", "changes",
 //   "looks", and what a trace has}.
@@ -89,9 +91,9 @@ class Script {
     std::optional<StateRecorder> states_;
     std::optional<experiment::MessageDelays> delays_;
     std::optional<experiment::ValueCheck> check_;
-    std::optional<std::string> error_; ///< that ended a checked script
+    std::optional<std::string> error_; ///< the protocol error that ended a checked script
     Json looks_ = Json::array();
-    unsigned step_ = 0; ///< the one at work
+    unsigned step_ = 0; ///< the present step
     unsigned left_ = 0; ///< accesses that are not done: those of the step, and added ones that are issued
     std::vector<ScriptAccess *> flying_; ///< issued and not done
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One access of a script, with what it moves.
+// One access of a script, and its data.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ struct ScriptAccess {
     Access access;
     Script *script = nullptr;
     unsigned number = 0, step = 0;
-    int in_delays = 0;                    ///< its number in what chooses message delays
+    int in_delays = 0;                    ///< its number for message_delays.hh
     std::optional<unsigned> core, device; ///< one of them
     Tick at = 0;                          ///< after the beginning of its step
     bool sized = false;                   ///< the script gives the size
-    bool added = false;                   ///< besides those of the steps
+    bool added = false;                   ///< from "added", not from a step
     bool issued = false, skipped = false;
     std::uint64_t value = 0; ///< written or found, where values are not checked
     alignas(8) std::array<std::byte, kLineBytes> bytes{};

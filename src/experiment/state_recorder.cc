@@ -129,7 +129,7 @@ void StateRecorder::written(ruby::NodeIndex node, Tick at, Addr address, const s
     changes_.push_back(std::move(j));
 }
 
-/// What the touched lines were before the first change.
+/// Adds the states of the touched lines before the first change.
 void StateRecorder::put_first(Json &changes) const {
     for (const auto &[where, held] : held_) {
         const auto [node, line] = where;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each change of what controllers hold of the lines in play: after a transition, the recorder reads the controller's arrays and
-// tables and notes what differs from its last look at them. And the state of all controllers at one moment, read alike but
-// without the recorder.
+// Records each change of what controllers hold of a script's lines: after a transition, the recorder reads the
+// controller's arrays and tables and notes what has changed since it last read them. held_of() and bytes_of() read the
+// state at one moment without a recorder.
 #pragma once
 
 #include <map>

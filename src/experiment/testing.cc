@@ -57,8 +57,8 @@ void run_to_end(Machine &m, const std::function<bool()> &finished, const std::fu
         if (poll)
             poll(n);
     }
-    // Write-backs and acknowledgements are still on their way. Statistics are those of a moment that does not depend on when
-    // the last event happens: how far cores run ahead decides whether they need one.
+    // Write-backs and acknowledgements are still under way. The run ends at a fixed tick and not with the last event,
+    // because whether a core needs an event depends on how far it runs ahead, and statistics must not.
     until += 2 * kSlice;
     Component end(m.queue(), "end of the test", [](Component &, Tick) {});
     end.schedule(until - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of a protocol on a whole machine, for `moscope protocol check` and the test suite: JSON text in and out.
-// All take the elaborated machine and a protocol's library; those that judge values want the checking library.
+// All take the elaborated machine and a protocol's library; those that check values need the checking library.
 // Times in femtoseconds, host times in seconds.
 //
 // run_random_test: request {"ops", "seed", "in_flight", "hot_lines", "think_cycles", "lines_per_node",
@@ -29,10 +29,10 @@
 
 namespace moscope {
 
-/// Thrown by a poll: a random test ends here and answers what it has.
+/// A poll throws it to end a random test, which then answers with the results so far.
 struct TestStopped {};
 
-/// Called now and then while a run is under way, with the accesses done so far; ends it by throwing.
+/// Called from time to time during a run, with the number of accesses done so far; may throw to end the run.
 using TestPoll = std::function<void(std::uint64_t done)>;
 
 std::string run_random_test(const std::string &machine, const std::string &library, const std::string &request,
@@ -46,8 +46,8 @@ std::string run_mix(const std::string &machine, const std::string &library, cons
 
 namespace testing {
 
-/// Lines of every node: `near` beside each other, `strided` far apart, so that they fall into the same sets of
-/// any cache.
+/// Lines of every node: `near` adjacent ones, and `strided` ones so far apart that they fall into the same set of any
+/// cache. UserError if a node's memory is too small.
 std::vector<Addr> pool_of_lines(const Machine &m, unsigned near, unsigned strided);
 
 /// Runs in slices until finished() holds, and then until the machine is quiet. ProtocolError if nothing moves.

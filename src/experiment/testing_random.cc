@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random test on a machine: pool, run, and what only the machine can judge at the end (single writer, the
-// values that caches and memory hold, that flushed lines have left all caches), and the coverage.
+// The random test on a machine: its pool of lines, the run, and the coverage. At the end it checks what only the
+// machine knows: that lines have a single writer, which values caches and memory hold, and that flushed lines have left
+// all caches.
 #include <chrono>
 
 #include "cpu/testers/random_tester.hh"
@@ -39,7 +40,7 @@ RandomTesterParams params_of(const ConfigReader &j) {
     return p;
 }
 
-/// Flushes lines one after the other, each from another core.
+/// Flushes lines one after the other, from each core in turn.
 class Flusher : public Component {
   public:
     Flusher(EventQueue &queue, std::vector<Port *> ports, std::vector<Addr> lines)
@@ -112,7 +113,7 @@ void check_end(Machine &m, RandomTester &tester, const std::vector<Addr> &lines,
     }
 }
 
-/// The last accesses: their numbers from `first` on, a list of five numbers each.
+/// The last accesses, five numbers each (testing.hh); "first" is the number of the first of these accesses.
 json record_json(const RandomTester &tester, std::size_t last) {
     const auto &all = tester.recorded();
     const std::size_t first = all.size() > last ? all.size() - last : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The trace recorder. The network clones a message where its ways part, and a clone has a number of its own:
-// what is delivered is matched with what was sent by number first, then by what cannot differ between clones.
+// The trace recorder. The network clones a message where the paths to its receivers diverge, and a clone has a number
+// of its own. A delivered message is therefore matched with the message sent by number first, then by the fields that
+// clones share.
 #include "experiment/trace_recorder.hh"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ int TraceRecorder::cause_of(const ruby::AbstractController &c, Tick now, const r
     const int id = message_of(*cause);
     if (cause->type != ruby::MemoryMsg::kType || (id != kNone && messages_[static_cast<std::size_t>(id)].from_memory))
         return id;
-    // Memory's answers are made by the machine, not by a controller: they become known on arrival.
+    // The machine, not a controller, makes DRAM's answers, so the recorder first sees them when they arrive.
     const int answer = add(*cause, c.node, now, now, id);
     auto &r = messages_[static_cast<std::size_t>(answer)];
     r.from_memory = true;

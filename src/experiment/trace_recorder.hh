@@ -25,14 +25,14 @@ class TraceRecorder : public ruby::TraceHook {
     explicit TraceRecorder(Machine &machine);
     ~TraceRecorder() override;
 
-    /// Messages and transitions of a transaction are said to belong to this access from now on.
+    /// Names the access to which write() attributes the transaction's messages and transitions.
     void name_transaction(TxnId txn, unsigned access) { access_of_[txn] = access; }
 
-    /// The message arrives so much later at each receiver at which it arrives after the tick `after`, with the delays
-    /// that were given before; later messages of an ordered virtual network do not overtake it. Not for the requests
-    /// that cores hand to their caches.
+    /// Delays a message by `extra` at each receiver where it would arrive after the tick `after`; delays from earlier
+    /// calls count for that. Later messages of an ordered virtual network do not overtake it. Has no effect on the
+    /// requests that cores pass to their caches.
     void delay(unsigned message, Tick extra, Tick after);
-    /// Each transition is reported to it, too.
+    /// Also reports each transition to `states`.
     void set_states(StateRecorder *states) { states_ = states; }
     std::size_t transitions() const { return transitions_.size(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Notes every transition of the protocol and every delivery of its network while attached to a machine, in a few
-// words each: for runs of many accesses that are compared with another engine's, where a whole trace
-// (measure_trace.hh) would be too much.
+// Records every transition of the protocol in a few bytes and counts the deliveries of its network, while attached to
+// a machine. It is for runs of many accesses that are compared with another engine's, where a full trace
+// (trace_recorder.hh) would be too large.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class TransitionLog : public ruby::TraceHook {
     explicit TransitionLog(Machine &machine);
     ~TransitionLog() override;
 
-    /// What comes from now on belongs to the next step.
+    /// Later transitions belong to the next step.
     void end_step() { ends_.push_back(entries_.size()); }
 
     /// Adds "transitions" (a flat list: controller, state, event, next state, line, and so on), "step_ends" (how many

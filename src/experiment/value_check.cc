@@ -24,7 +24,7 @@ bool writes(AccessKind k) { return k == AccessKind::store || k == AccessKind::nt
 
 bool ValueCheck::whole_line(unsigned n) const { return accesses_[n].size == kLineBytes; }
 
-/// Goes to memory: current at an unknown moment before it is done.
+/// Whether the write goes to memory: its value becomes current at an unknown moment before the access is done.
 bool ValueCheck::distant(unsigned n) const {
     const Planned &a = accesses_[n];
     return a.kind == AccessKind::nt_store || (a.kind == AccessKind::store && a.who >= testers::kFirstDevice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks the values that the accesses of a script find, and says whose values they are. The values written are chosen here:
-// each names its write. Needs a protocol's checking library, where the data of the protocol's messages is what an access
-// returns. Ticks are femtoseconds.
+// Checks the values that the accesses of a script read, and names the access that wrote each. It chooses the values
+// that are written, so that each identifies its write. Needs a protocol's checking library, with which an access
+// returns the data that the protocol's messages carry. Ticks are femtoseconds.
 #pragma once
 
 #include <optional>
@@ -25,16 +25,16 @@ class ValueCheck {
         testers::Agent who;
     };
 
-    /// UserError if two accesses overlap without being to the same bytes; whole lines overlap all that is in them.
+    /// UserError if two accesses overlap but not in all bytes. Accesses to whole lines may overlap any others.
     explicit ValueCheck(const std::vector<Planned> &accesses);
 
-    /// Access n begins; `bytes` (of a line) receives what it writes. False if too many writes to the same bytes are under way to
-    /// tell their values apart: the access is then not to be made.
+    /// Begins access n; `bytes` (of a line) receives what it writes. False if too many writes to the same bytes are
+    /// under way to distinguish their values: the caller must then skip the access.
     bool begin(unsigned n, Tick now, std::byte *bytes);
-    /// The closure of a locked read-modify-write that n is; runs at `now`.
+    /// The closure of access n, a locked read-modify-write, which is performed at `now`.
     void modify(unsigned n, void *bytes, Tick issued, Tick now);
     void done(unsigned n, const Access &a, const std::byte *bytes);
-    /// With nothing in flight: a single writer, and that caches and memory hold the last values.
+    /// With nothing in flight: checks that lines have a single writer, and that caches and memory hold the last values.
     void check_end(Machine &machine);
 
     bool failed() const { return !violations_.empty(); }
@@ -48,7 +48,7 @@ class ValueCheck {
     bool whole_line(unsigned n) const;
     bool can_write(unsigned place);
     bool distant(unsigned n) const;
-    /// The places of whole-line write n are of its line.
+    /// The line whose places whole-line write n writes.
     const testers::Reference::PoolLine &line_of_write(unsigned n) const {
         return ref_->lines()[ref_->at(place_[n]).line];
     }
