@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The Python module moscope._engine: the engine's errors as Python's, and the jobs that each part offers.
+// The Python module moscope._engine: translates the engine's errors into Python's, and binds each part's functions.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// moscope._engine.System: a full system (board/full_system.hh), JSON text in, steps of host time, bytes of the console.
-// The interpreter's lock is released while the machine runs.
+// moscope._engine.System: a full system (board/full_system.hh). It takes its configuration as JSON text, runs in steps
+// of host time, and passes the console on as bytes. The interpreter's lock is released while the machine runs.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -114,7 +114,7 @@ void bind_running(nb::class_<FullSystem> &system) {
         .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
 }
 
-/// Not copied, as they can be gigabytes.
+/// A memoryview that owns the string; no copy is made, because it can have gigabytes.
 nb::object view_of(std::string &&s) {
     auto kept = std::make_unique<std::string>(std::move(s));
     const auto *bytes = reinterpret_cast<const std::uint8_t *>(kept->data());
@@ -203,7 +203,7 @@ void bind_system(nb::module_ &m) {
         types.append(t == moscope::ruby::MachineType_NULL ? std::string("own")
                                                           : std::string(moscope::ruby::MachineType_to_string(
                                                                 static_cast<moscope::ruby::MachineType>(t))));
-    m.attr("MACHINE_TYPES") = types; // by the number that transactions' records have
+    m.attr("MACHINE_TYPES") = types; // by the number in the records of transactions
     m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
           "Every instruction that the decoder knows: which CPUID feature announces it, which group implements it "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // moscope._engine.run_random_test and its siblings: the tests of experiment/testing.hh, JSON text in and out. The
-// interpreter's lock is released while a machine runs; an interruption (Ctrl-C) ends the run, and `progress`
-// is called now and then with the accesses done so far; a random test ends if it returns False, with what it has.
+// interpreter's lock is released while a machine runs; an interruption (Ctrl-C) ends the run. `progress` is called
+// from time to time with the number of accesses done so far. If it returns False, a random test ends and answers with
+// the results so far.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
