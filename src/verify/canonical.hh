@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One state for all that differ only in the names of interchangeable controllers and lines, or in the places of messages: the
-// smallest by bytes. Ages of blocks that no load may tell apart are made equal, too.
+// Canonical states. One state stands for all that differ only in the names of interchangeable controllers and lines, or
+// in the slots of messages: the one whose bytes compare lowest. Ages of data blocks that no load can distinguish are
+// made equal, too.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ struct Renamer {
     template <class X> void plain(const char *, X &) {}
 };
 
-/// Puts messages into their order: by receiver, buffer and sender; then, where the network keeps the order, as they
-/// were sent, else by content. moved(i, j): two have changed places.
+/// Sorts the messages by receiver, buffer and sender; then in the order in which they were sent, where the network
+/// keeps it, else by content. Calls moved(i, j) when two have changed places.
 template <class State, class F> void sort_messages(State &s, F &&moved) {
     using Message = typename State::Message;
     const auto before = [](const Message &a, const Message &b) {
@@ -60,7 +61,7 @@ template <class State> void sort_messages(State &s) {
     sort_messages(s, [](unsigned, unsigned) {});
 }
 
-/// The bytes of a state that are in use: the rest are unused slots.
+/// How many bytes of a state are in use; the rest are unused slots.
 template <class State> std::size_t used_bytes(const State &s) {
     return offsetof(State, slots) + s.messages * sizeof(s.slots[0]);
 }
@@ -76,7 +77,7 @@ template <class State> void remove_message(State &s, unsigned slot) {
     std::memmove(&s.slots[slot], &s.slots[slot + 1], (s.messages - slot) * sizeof(s.slots[0]));
 }
 
-/// Blocks older than any load under way may read are all stale.
+/// Marks all blocks stale that are too old for any load under way to read.
 template <class State> void forget_old_values(State &s) {
     for (Addr line = 1; line <= State::kLines; ++line) {
         unsigned oldest = 0;
@@ -90,7 +91,7 @@ template <class State> void forget_old_values(State &s) {
     }
 }
 
-/// Old numbers by new ones.
+/// The inverse of each renaming: old numbers by new ones.
 template <class Machine> constexpr auto inverse_renamings() {
     constexpr std::size_t n = std::size(Machine::kRenamings), width = std::size(Machine::kRenamings[0]);
     std::array<std::array<std::uint8_t, width>, n> all{};
@@ -116,8 +117,9 @@ template <class Machine, class Data> void rename_tables(Data &d, const Renaming 
     });
 }
 
-/// All of a state before its messages, renamed, controller by controller. Compares it with `best`, if given: ends as soon as it is
-/// greater. `inverse`: the old number of a controller by its new one.
+/// Renames all of a state before its messages, controller by controller. Compares the result with `best`, if given, and
+/// stops as soon as it is greater. Returns the order as memcmp does; 0 without `best`. `inverse`: the old number of a
+/// controller by its new one.
 template <class Machine>
 int rename_front(typename Machine::State &to, typename Machine::State &from, const Renaming &by,
                  const std::uint8_t *inverse, const typename Machine::State *best) {
@@ -139,7 +141,7 @@ int rename_front(typename Machine::State &to, typename Machine::State &from, con
         c = from.cores[inverse[Machine::kFirstCore + i] - Machine::kFirstCore];
         c.line = renamer.line_of(c.line);
     }
-    for (unsigned i = State::kCores; i < std::size(to.cores); ++i) { // devices have no other names
+    for (unsigned i = State::kCores; i < std::size(to.cores); ++i) { // devices keep their names
         to.cores[i] = from.cores[i];
         to.cores[i].line = renamer.line_of(to.cores[i].line);
     }
@@ -152,7 +154,7 @@ int rename_front(typename Machine::State &to, typename Machine::State &from, con
     return order;
 }
 
-/// The messages.
+/// Renames and sorts the messages.
 template <class State> void rename_messages(State &to, const State &from, const Renaming &by) {
     const Renamer renamer{by};
     for (unsigned i = 0; i < to.messages; ++i) {
@@ -164,7 +166,7 @@ template <class State> void rename_messages(State &to, const State &from, const 
     sort_messages(to);
 }
 
-/// Makes a state the one that stands for all that are alike. Most renamings lose by the part before the messages.
+/// Makes a state canonical. The part before the messages already rules out most renamings.
 template <class Machine> void make_canonical(typename Machine::State &s) {
     using State = typename Machine::State;
     constexpr std::size_t kFront = offsetof(State, slots);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that can happen next in a state. A message under way may arrive at any time, whatever was sent before or after it, but where its
-// virtual network keeps the order of one sender. A message that its receiver stalls stays at the head of its buffer, and what
-// arrives later waits behind it. A core without a request may make any; a cache may have to make room at any time.
+// Finds every step that is possible in a state. A message under way may arrive at any time, before or after others,
+// except that an ordered virtual network keeps the order of each sender. A message that its receiver stalls stays at
+// the head of its buffer, and what arrives later waits behind it. A core without a request may make any; a cache may
+// have to make room at any time.
 #pragma once
 
 #include "verify/canonical.hh"
@@ -9,7 +10,7 @@
 
 namespace moscope::verify {
 
-/// What happened, for people.
+/// What happened in a step from one state to the next.
 struct Step {
     enum Kind : std::uint8_t { request, evict, device, message, memory } kind;
     std::uint8_t who;  ///< core; slot of the message; controller that makes room, or of a device
@@ -25,8 +26,9 @@ template <class Machine> class Expansion {
     using Rules = RulesOf<State>;
     using Outcome = typename Rules::Outcome;
 
-    /// Calls found(State &next, const Step &, bool only_blocked) for every successor, not yet canonical; a Violation passes
-    /// through, and step() tells where.
+    /// Calls found(State &next, const Step &, bool only_blocked) for every successor, which is not yet canonical.
+    /// only_blocked: the step did nothing but stall a message. A Violation is passed on; step() is then the step that
+    /// caused it.
     template <class F> void successors(const State &s, F &&found) {
         for (unsigned i = 0; i < s.messages; ++i)
             if (may_arrive(s, i)) {
@@ -69,7 +71,7 @@ template <class Machine> class Expansion {
     bool removed() const { return removed_; }
 
   private:
-    /// DRAM's queue is bounded: no core begins anything new while it is full.
+    /// Whether DRAM's queue, which is bounded, is full. Meanwhile no core begins anything new.
     bool memory_is_busy(const State &s) const {
         unsigned n = 0;
         for (unsigned i = 0; i < s.messages; ++i)
@@ -77,7 +79,8 @@ template <class Machine> class Expansion {
         return n >= Machine::kMemoryQueue;
     }
 
-    /// A core that goes on while its messages stay under way would fill the network: it begins nothing while there are many.
+    /// Whether many messages of the controller are under way. Nothing new begins there then, as it would fill the
+    /// network.
     bool is_ahead(const State &s, unsigned controller) const {
         unsigned n = 0;
         for (unsigned i = 0; i < s.messages; ++i)
@@ -99,7 +102,7 @@ template <class Machine> class Expansion {
             if (j < i && !o.aside && o.from == m.from && (ordered || (m.to == kMemory && o.line == m.line)))
                 return false;
             if (j < i && std::memcmp(&o, &m, sizeof(Message)) == 0)
-                return false; // the same as one that was tried
+                return false; // the same message has been tried
         }
         return true;
     }
@@ -142,10 +145,10 @@ template <class Machine> class Expansion {
         });
     }
 
-    /// By a core or by a device.
+    /// Whether the message is a request of a core or of a device.
     bool asked(const Message &m) const { return m.kind == RubyRequest::kKind || m.kind == SequencerMsg::kKind; }
 
-    /// Room for one more message.
+    /// Adds an empty message. Violation if there is no free slot.
     Message &add_to(State &s) {
         if (s.messages == State::kSlots)
             throw Violation("more than " + std::to_string(State::kSlots) + " messages are under way");
@@ -214,7 +217,7 @@ template <class Machine> class Expansion {
         dropped(found);
     }
 
-    /// What the last message of asked_ does, if its receiver makes room for it; then it is taken away.
+    /// Delivers the last message of asked_. If its receiver makes room for it, the message is then removed.
     template <class F> void dropped(F &&found) {
         const unsigned slot = asked_.messages - 1;
         run(asked_, slot, [&](Outcome outcome, bool dequeued) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// States that wait to be explored, in blocks: each state with its number, in the bytes that are not zero, as runs of zeros and of other
-// bytes, each with its length.
+// States that wait to be explored, in compressed blocks. A state is its number, its length, and then pairs of runs:
+// zeros, of which only the length is kept, and other bytes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Block {
         }
         ++count_;
     }
-    /// The next state from `at`, which moves on. False: no more.
+    /// Reads the state at position `at`, and moves `at` to the next one. False: there are no more.
     bool pop(std::size_t &at, void *state, std::size_t bytes, std::uint32_t &number) const {
         if (at == bytes_.size())
             return false;

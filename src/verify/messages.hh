@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages on their way, and the messages that the engine's own components exchange with a protocol: requests of cores, and
-// traffic with DRAM. A message lies in a slot of the state until its receiver takes it.
+// Messages under way, and the messages that the engine's own components exchange with a protocol: requests of cores and
+// devices, and traffic with DRAM. A message lies in a slot of the state until its receiver takes it.
 #pragma once
 
 #include "verify/values.hh"
@@ -61,7 +61,7 @@ struct SequencerMsg {
     }
 };
 
-/// What a device asks for: a line; to write one; to write a part of one.
+/// What a device requests: to read a line, to write a line, or to write a part of one.
 enum class DeviceRequest : std::uint8_t { read, write, part };
 
 inline constexpr std::uint8_t kFirstKind = 4; ///< of a protocol's own messages
@@ -88,7 +88,7 @@ struct Core {
     std::uint8_t wants; ///< 1 + RubyRequestType; 0: nothing
     Addr line;
     std::uint8_t since; ///< writes to the line since the request, if it is a load; kManyWrites: so many or more.
-                        ///< If a device writes, or a core past the caches: 1 once DRAM has the bytes
+                        ///< For a write of a device, or of a core past the caches: 1 once DRAM has the bytes
     bool waits() const { return wants != 0; }
     bool reads() const { return waits() && (type() == RubyRequestType_LD || type() == RubyRequestType_IFETCH); }
     RubyRequestType type() const { return static_cast<RubyRequestType>(wants - 1); }

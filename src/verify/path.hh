@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A way through the states of a model, as steps that people and scripts can follow: cores and lines keep their names, and each message
-// has a number and the request that it was sent for.
+// A path through the states of a model, as steps that people and scripts can follow: cores and lines keep their names,
+// and each message has a number and names the request that it was sent for.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ template <class Machine> class Path {
     const nlohmann::json &steps() const { return steps_; }
 
     using Found = std::function<void(const State &, const Step &, bool)>;
-    /// All successors; one instance of the expansion for all uses that need not be fast.
+    /// Calls found for all successors. Not a template: callers that need not be fast share one compiled expansion.
     void each(const Found &found) { expansion_.successors(*state_, found); }
 
     /// Takes the first step to a state whose canonical form is wanted. False: none.
@@ -67,16 +67,16 @@ template <class Machine> class Path {
         });
     }
 
-    /// Whether a machine does this step by itself as soon as it can: DRAM's, those of messages that do not cross the network,
-    /// and those of messages that have arrived before.
+    /// Whether a machine takes this step by itself as soon as it can: steps of DRAM, of messages that do not cross the
+    /// network, and of messages that have arrived before.
     bool at_once(const Step &how) const {
         if (how.kind != Step::message)
             return how.kind == Step::memory;
         const auto &m = state_->slots[how.who];
         return m.from == kMemory || m.from == m.to || tags_[how.who].arrived;
     }
-    /// Of several such steps, the least comes first: a message that was set aside wakes before DRAM answers, and those of one
-    /// receiver wake in the order in which it looks at its buffers, then in that of their arrival.
+    /// The order of such steps; the least comes first. Messages that were set aside wake before DRAM answers. Those of
+    /// one receiver wake in the order in which the receiver looks at its buffers, then in the order of their arrival.
     struct Turn {
         unsigned receiver = ~0u, buffer = 0, arrived = 0;
         auto operator<=>(const Turn &) const = default;
@@ -91,10 +91,10 @@ template <class Machine> class Path {
     /// Of a message under way: its number, and the request that it was sent for (-1: none, as for an eviction).
     struct Tag {
         int number = -1, access = -1;
-        unsigned arrived = 0; ///< in which order the receivers have first looked at messages; 0: not yet
+        unsigned arrived = 0; ///< rank in the order in which receivers first looked at messages; 0: not yet
     };
 
-    /// A violation in a step that comes after the one that was looked for does not matter.
+    /// Calls f with a log of transitions. Ignores a violation, which is in another step than the one that f looks for.
     template <class F> void logged(F &&f) {
         std::vector<std::string> log;
         record().log = &log;
@@ -136,7 +136,7 @@ template <class Machine> class Path {
         return step;
     }
 
-    /// The tags of a successor's messages, in its order; adds those that were sent to the step.
+    /// The tags of a successor's messages, in the successor's order. Adds the messages that were sent to `step`.
     std::vector<Tag> tags_after(const State &next, const Step &how, nlohmann::json &step) {
         std::vector<Tag> tags = tags_;
         unsigned slot = how.who;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What generated rules are built on: a controller that takes one message. The sequencer, its core, DRAM's queue and the network are
-// here. A core has one request at a time. A store makes every other block of its line one write older.
+// The base class of the rules that the SLICC compiler generates for a model: a controller that takes one message. The
+// sequencer, its core, DRAM's queue and the network are also modelled here. A core has one request at a time. A store
+// makes every other block of its line one write older.
 #pragma once
 
 #include <algorithm>
@@ -33,9 +34,10 @@ struct Record {
         }
     }
 };
-/// Each load reads the last value written. Otherwise it may also read one that was current while it waited.
+/// True: each load must read the last value written. False: it may also read one that was current while the load
+/// waited.
 inline bool strict = true;
-/// A load did not, and may still be right without `strict`.
+/// A load has not read the last value written. Without `strict` that may be allowed.
 struct StaleLoad : Violation {
     using Violation::Violation;
 };
@@ -52,7 +54,7 @@ inline std::string name_of(unsigned controller) {
     return std::string(MachineType_to_string(m.type)) + "-" + std::to_string(m.num);
 }
 
-/// Visits of structures that look only at blocks of data.
+/// A visitor of structures that passes blocks of data to f and ignores all other fields.
 template <class F> struct DataVisitor {
     F f;
     void data(const char *, DataBlock &d) { f(d); }
@@ -85,7 +87,8 @@ template <class State> void write_line(State &s, Addr line, DataBlock &d) {
             ++c.since;
 }
 
-/// A device's bytes become the value of a line: when they are sent to DRAM, which serves the requests for a line in order.
+/// A device's bytes become the value of a line when they are sent to DRAM, which serves the requests for a line in
+/// order.
 template <class State> void write_of_device(State &s, Addr line, DataBlock &d) {
     for (unsigned c = State::kCores; c < std::size(s.cores); ++c)
         if (s.cores[c].waits() && !s.cores[c].reads() && s.cores[c].line == line)
@@ -93,7 +96,7 @@ template <class State> void write_of_device(State &s, Addr line, DataBlock &d) {
     write_line(s, line, d);
 }
 
-/// So do the bytes of a store past the caches that its core has sent before the store is complete.
+/// The bytes of a store past the caches become the value of a line when DRAM has them, before the store is complete.
 template <class State> void write_past_caches(State &s, Addr line, DataBlock &d) {
     for (unsigned c = 0; c < State::kCores; ++c)
         if (s.cores[c].waits() && s.cores[c].type() == RubyRequestType_COMMIT && s.cores[c].line == line)
@@ -137,8 +140,8 @@ template <class State> class RulesOf {
     enum class Outcome : std::uint8_t { nothing, taken, stalled, abandoned };
     Outcome outcome_ = Outcome::nothing;
     bool dequeued_ = false;
-    Message *message_ = nullptr; ///< that the rule is about
-    unsigned buffer_ = 0;        ///< in which it lies
+    Message *message_ = nullptr; ///< the message that the rule takes
+    unsigned buffer_ = 0;        ///< the buffer in which it lies
 
     // ---- the prelude's members of every controller
     MachineID machineID;
@@ -347,7 +350,7 @@ template <class State> class RulesOf {
                             ", for which it has no request");
         return c;
     }
-    /// A request to read ends.
+    /// Ends a request to read. StaleLoad if the request may not read a value of this age.
     void read_(Core &c, Addr a, const DataBlock &d, const char *what) {
         if (d.age > c.since && c.since != Core::kManyWrites) {
             const std::string why = d.age <= DataBlock::kOldest ? std::to_string(d.age - c.since) + " writes replaced"

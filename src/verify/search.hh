@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Breadth-first exploration of all states of a model. Checked in every state: at most one core may write a line, and then no other
-// may read it; something can happen while anything waits. Checked in every step: what the protocol asserts, that
-// it has a transition, that a load reads the last value written (or one that was it while the load waited). At the end: from
-// every state, without further requests, all cores can get what they asked for.
+// Breadth-first exploration of all states of a model. It checks
+// - in every state: at most one core may write a line, and then no other may read it; something can happen while
+//   anything waits;
+// - in every step: the protocol's assertions hold, there is a transition, and a load reads the last value written (or,
+//   if not `strict`, one that was current while the load waited);
+// - at the end: from every state, without further requests, all cores can get what they asked for.
 #pragma once
 
 #include <atomic>
@@ -33,7 +35,7 @@ template <class Machine> class Search {
   public:
     using State = typename Machine::State;
 
-    /// The violation is one of `strict` only.
+    /// Whether the violation is a StaleLoad, which may be allowed without `strict`.
     bool stale_load() const { return stale_load_; }
     explicit Search(Limits limits) : limits_(limits), workers_(std::max(1u, limits.threads)) {}
 
@@ -86,7 +88,7 @@ template <class Machine> class Search {
     }
 
   private:
-    /// What one thread has for itself.
+    /// The data of one thread.
     struct Worker {
         Expansion<Machine> expansion;
         std::vector<Block> next = std::vector<Block>(1);
@@ -102,7 +104,7 @@ template <class Machine> class Search {
         make_canonical<Machine>(s); // memory has age 0: the first value
     }
 
-    /// Explores the states of now_, and puts those that they lead to in their place. The threads share its blocks.
+    /// Explores the states of now_, and replaces them by the new states found. The threads share the blocks of now_.
     void layer(std::size_t open) {
         next_block_ = 0;
         std::vector<std::thread> others;
@@ -186,7 +188,7 @@ template <class Machine> class Search {
         }
     }
 
-    /// One writer, or readers.
+    /// Checks that each line has one writer, or only readers.
     void check_rights(Worker &w, State &s, std::uint32_t number) {
         for (Addr line = 1; line <= State::kLines; ++line) {
             unsigned readers = 0, writers = 0, writer = 0, reader = 0;
@@ -234,7 +236,7 @@ template <class Machine> class Search {
         complete_ = false;
     }
 
-    /// Of a state from the first.
+    /// How many states the path from the first state to this one has.
     unsigned distance(std::uint32_t number) const {
         unsigned n = 0;
         for (; number != Visited::kNone; number = visited_.parent(number))
@@ -242,7 +244,7 @@ template <class Machine> class Search {
         return n;
     }
     std::size_t bytes() const { return visited_.bytes() + steps_.bytes() + open_bytes_; }
-    /// The bound is reached. Before, the steps are given up: the states remain, but who waits forever is no longer known.
+    /// Whether a limit is reached. To save memory the steps are dropped first; then liveness cannot be checked.
     bool full() {
         const std::lock_guard guard(lock_);
         most_bytes_ = std::max(most_bytes_, bytes());
@@ -290,8 +292,8 @@ template <class Machine> class Search {
     }
 
     static constexpr unsigned kTried = 400;        ///< states at which the symmetry is tried
-    static constexpr std::size_t kShared = 4096;   ///< states of a layer that several threads share
-    static constexpr std::size_t kMostSteps = 512; ///< that leave one state
+    static constexpr std::size_t kShared = 4096;   ///< several threads share a layer with this many states
+    static constexpr std::size_t kMostSteps = 512; ///< room kept in a block for the steps from one state
     Limits limits_;
     std::vector<Worker> workers_;
     Visited visited_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps between states that need no new request, kept until the end: from every state, all cores must be able to get what they asked
-// for. In blocks, each read from its end: the numbers of the states that a step leads to, how many they are and whether no core
-// waits in the state, and the state's number.
+// The steps between states that need no new request. They are kept for the check at the end: from every state, all
+// cores must be able to get what they asked for. A block is read from its end. It has, for each state: the numbers of
+// the states that steps lead to; a word with twice their number, plus 1 if no core waits in the state; and the state's
+// number.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ class Steps {
         if (!dropped_)
             blocks_.push_back(std::move(block));
     }
+    /// Frees all steps, and ignores later ones.
     void drop() {
         const std::lock_guard guard(lock_);
         dropped_ = true;
@@ -35,8 +37,8 @@ class Steps {
         return blocks_.size() * kBlock * sizeof(std::uint32_t);
     }
 
-    /// The states from which no state is reached in which no core waits; `end` is above all numbers. Backwards over the blocks
-    /// until nothing changes.
+    /// The states from which no state without a waiting core can be reached. `end` is above all numbers. Passes over
+    /// the blocks, last first, until nothing changes.
     std::vector<std::uint32_t> hopeless(std::size_t end) const {
         std::vector<bool> good(end);
         std::vector<std::uint32_t> bad;

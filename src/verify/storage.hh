@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays of lines as a model has them: a place for each line of the model, in use or zero. An array has any capacity from one line
-// up: where it holds another line, a request for room is answered in both ways, and each line that it holds is a victim
-// in turn. So replacement happens whenever it can.
+// The arrays of a model (caches, directories, TBEs): a place for each line of the model, in use or zero. The capacity
+// of a cache is left open, but at least one line. If the cache holds another line, the exploration therefore tries both
+// answers to a question for room, and each line that it holds as the victim. So replacement happens whenever it can.
 #pragma once
 
 #include "verify/world.hh"
@@ -31,7 +31,7 @@ template <class E, unsigned kLines> struct Table {
         world().changed(this);
         return &(entries[a - 1] = E{});
     }
-    /// What no rule depends on.
+    /// Clears those fields of the line's entry on which no rule depends.
     void forget(Addr a) {
         if (E *e = find(a))
             e->forget();

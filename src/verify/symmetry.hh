@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether renamed states have renamed successors: tried at the states of random walks, before an exploration relies on it. A protocol
-// that computes with numbers of nodes may treat one chip differently from another.
+// Checks that renamed states have renamed successors, at the states of random walks, before an exploration relies on
+// it. A protocol that computes with numbers of nodes may treat one chip differently from another.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 
 namespace moscope::verify {
 
-/// The hashes of all successors, in the form that stands for all alike; in order. A violation counts as one more.
+/// The sorted hashes of all successors' canonical forms; none if a step ends in a violation. Calls each(canonical
+/// form).
 template <class Machine>
 std::vector<std::pair<std::uint64_t, std::uint32_t>>
 successor_hashes(Expansion<Machine> &expansion, const typename Machine::State &s,
@@ -36,7 +37,8 @@ successor_hashes(Expansion<Machine> &expansion, const typename Machine::State &s
     return found;
 }
 
-/// Empty, or the renaming that makes a difference. Ends when `over`, as many caches have many renamings.
+/// A renaming that makes a difference, as text; empty if none was found. Many caches have many renamings, so the search
+/// stops when over() holds.
 template <class Machine>
 std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, unsigned states,
                       const std::function<bool()> &over) {

@@ -32,12 +32,12 @@ struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// What a state cannot hold. It says nothing of the protocol.
+/// A value does not fit into a state. This says nothing about the protocol.
 struct TooLarge : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A handle whose fields are used.
+/// A pointer whose fields are about to be used; Violation if it is null.
 template <class T> T *present_(T *p, const char *what) {
     if (!p)
         throw Violation(std::string(what) + " is null: expected is_valid(..) before its fields are used");
@@ -48,7 +48,7 @@ template <class T> T divisor(T value) {
         throw Violation("division by 0");
     return value;
 }
-/// A number goes into a field, which may be a byte.
+/// Stores a number in a field, which may be a byte; TooLarge if it does not fit.
 template <class T, class N> void assign_(T &field, N value, const char *where) {
     field = static_cast<T>(value);
     if (static_cast<std::int64_t>(field) != static_cast<std::int64_t>(value))
@@ -206,7 +206,7 @@ class NetDest {
 
 // --- the prelude's free functions
 
-/// Home of a line: lines are dealt to the homes in turn.
+/// Home of a line: consecutive lines have consecutive homes.
 inline MachineID mapAddressToMachine(Addr a, MachineType t) { return {t, (a - 1) % layout.count[t]}; }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int, int) { return mapAddressToMachine(a, t); }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int, int bits, NodeID cluster) {

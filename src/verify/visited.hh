@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The set of states seen: 128 bits of hash for each, in 16 bytes with the state's number (the two are 96 bits of hash and
-// 32 of number), and the state that each was first reached from. With 10^9 states the chance that two share a hash
-// is below 10^-10. Several threads may insert: the set is divided into parts by hash, each with a lock.
+// The set of states seen. For each state it has 16 bytes (96 bits of hash and 32 of the state's number), and the number
+// of the state from which the state was first reached. With 10^9 states the chance that two share a hash is below
+// 10^-10. Several threads may insert: the set is divided into parts by hash, each with a lock.
 #pragma once
 
 #include <array>
@@ -38,12 +38,12 @@ class Visited {
   public:
     static constexpr std::uint32_t kNone = ~0u;
 
-    /// The number of a state; `fresh` if it was not there. parent: the number of the state that led to it.
+    /// The number of a state, which is added if it is new (`fresh`). `parent`: the number of the state that led to it.
     std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
         const std::uint32_t part = part_of(h);
         return parts_[part].insert(h, parent, fresh) * kParts + part;
     }
-    /// Of a state that is there.
+    /// The number of a state that is in the set.
     std::uint32_t number(const Hash &h) {
         const std::uint32_t part = part_of(h);
         return parts_[part].number(h) * kParts + part;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A random way through the states of a model that a machine can go, too: what a machine does by itself comes first. It is replayed on
-// the engine, which has to take the same transitions (tests/protocol/test_verify.py).
+// A random path through the states of a model that a machine can take, too: steps that a machine takes by itself come
+// first. A test replays it on the engine, which has to take the same transitions (tests/protocol/test_verify.py).
 #pragma once
 
 #include <random>
@@ -9,7 +9,7 @@
 
 namespace moscope::verify {
 
-/// Cores ask in the first `most` steps. It ends with all requests served where the protocol serves them in ten times as many more.
+/// Cores make requests only in the first `most` steps. Up to ten times as many follow, to serve the last requests.
 template <class Machine> nlohmann::json walk(std::uint64_t seed, unsigned most) {
     using State = typename Machine::State;
     std::mt19937_64 random(seed);

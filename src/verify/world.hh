@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the code of a rule asks of the exploration: choices that the model leaves open (is an array full, which line leaves, what
-// a core does next). A rule runs once for each sequence of answers.
+// Choices that the model leaves open (is an array full, which line leaves, what a core does next): the code of a rule
+// asks, and the exploration answers. A rule runs once for each sequence of answers.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ class World {
         memo_.clear();
         return true;
     }
-    /// A number below n, each in turn.
+    /// A number below n; over all runs of the rule, each of these numbers in turn.
     unsigned choose(unsigned n) {
         if (n <= 1)
             return 0;
@@ -32,7 +32,7 @@ class World {
             answers_.push_back({0, static_cast<std::uint8_t>(n)});
         return answers_[next_++].given;
     }
-    /// The same, with one answer for a question until the array changes: code asks again and expects what it heard.
+    /// The same for a question about an array. A rule that asks again gets the same answer, until the array changes.
     unsigned choose(unsigned n, const void *array, Addr a, bool victim) {
         for (const Memo &m : memo_)
             if (m.array == array && m.a == a && m.victim == victim)
