@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The branch predictor of family 10h as the overlapping model needs it: 16 K two-bit counters indexed by the outcomes of
-// the last branches and by the address, 512 targets of indirect jumps and calls, and 24 return addresses (sizes: AMD
-// 40546; assumed: indices are an exclusive or with 12 outcomes of history). Fixed targets are always foreseen.
+// The branch predictor of family 10h as the overlapping model needs it: 16 K two-bit counters indexed by the outcomes
+// of the last branches and by the address, 512 targets of indirect jumps and calls, and 24 return addresses (sizes: AMD
+// 40546; assumed: indices are an exclusive or with 12 outcomes of history). Fixed targets are always predicted
+// correctly.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ class BranchPredictor {
     static History after(History h, bool taken) { return (h << 1 | (taken ? 1u : 0u)) & kHistory; }
     History history() const { return history_; }
 
-    /// A conditional branch has gone that way. Returns whether this was foreseen.
+    /// Trains the predictor with the outcome of a conditional branch. Returns whether the prediction was right.
     bool went(Addr pc, bool taken_now) {
         const unsigned i = counter(pc, history_), at = shift(i);
         std::uint8_t &byte = counters_[i / kInByte];
@@ -37,7 +38,7 @@ class BranchPredictor {
         history_ = after(history_, taken_now);
         return (c >= 2) == taken_now;
     }
-    /// The same of a jump or call to a computed target.
+    /// The same for a jump or call to a computed target.
     bool went_to(Addr pc, Addr to) {
         Addr &t = targets_[index(pc, history_) % kTargets];
         const bool foreseen = t == to;
@@ -55,12 +56,12 @@ class BranchPredictor {
         changes_ += !foreseen;
         return foreseen;
     }
-    /// Goes up whenever what it foresees may have changed, the history apart.
+    /// Increases whenever a prediction may have changed for a reason other than the history.
     std::uint64_t changes() const { return changes_; }
 
   private:
     static constexpr unsigned kCounters = 1 << 14, kTargets = 512, kReturns = 24;
-    static constexpr unsigned kInByte = 4; ///< counters: the host's caches hold those of all cores
+    static constexpr unsigned kInByte = 4; ///< counters; few bytes, because the host's caches hold those of all cores
     static constexpr History kHistory = (1 << 12) - 1;
 
     static unsigned index(Addr pc, History h) { return static_cast<unsigned>(pc ^ pc >> 14) ^ h << 2; }

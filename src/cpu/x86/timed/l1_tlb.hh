@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first-level data TLB for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48
-// entries), replaced in turn. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which stands for the
-// second level.
+// The first-level data TLB, for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48
+// entries), with round-robin replacement. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which
+// stands for the second level.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,10 @@ class L1Tlb {
         last_ = kNone;
         ++generation_;
     }
-    /// Another one, and never 0, whenever a page has gone: what was there in this generation still is.
+    /// Changes whenever a page leaves, and is never 0: a page that was found in this generation is still there.
     std::uint64_t generation() const { return generation_; }
-    /// Whether the page (its address shifted by its size) is there and found without a search. If not, nothing changes.
+    /// Whether the page (its address shifted right by log2 of its size) is there and found without a search. If not,
+    /// nothing changes.
     bool holds(std::uint64_t page) {
         if (page == last_)
             return true;
@@ -50,14 +51,14 @@ class L1Tlb {
                 drop(pages_[i]);
         last_ = kNone;
     }
-    /// The page of this address, of whatever size.
+    /// Drops the page of this address, whatever its size.
     void flush_page(Addr va) {
         for (std::uint64_t &page : pages_)
             if (page == va >> 12 || page == va >> 21 || page == va >> 22 || page == va >> 30)
                 drop(page);
         last_ = kNone;
     }
-    /// Whether the page is there; it is afterwards.
+    /// Whether the page is there. If not, it is entered.
     bool access(std::uint64_t page, bool global) {
         if (page == last_) // and nothing has been replaced since
             return true;
@@ -91,7 +92,7 @@ class L1Tlb {
   private:
     static constexpr std::uint64_t kNone = ~std::uint64_t{0};
     static constexpr unsigned kHintBits = 10, kHints = 1u << kHintBits;
-    /// By a hash: pages that take turns in an entry of the interpreter's TLB, by their low bits, have hints apart.
+    /// A hash, so that pages whose low bits map them to the same entry of the interpreter's TLB have different hints.
     static std::size_t hint_of(std::uint64_t page) { return page * 0x9e3779b97f4a7c15 >> (64 - kHintBits); }
     /// Frees a slot, given by what it holds.
     void drop(std::uint64_t &page) {
@@ -106,8 +107,8 @@ class L1Tlb {
     std::uint64_t generation_ = 0;
     std::vector<std::uint64_t> pages_;
     std::vector<std::uint8_t> global_;
-    std::array<std::uint8_t, kHints> hint_;  ///< where a page was seen last, so that most looks need no search
-    std::array<std::uint16_t, kHints> held_; ///< pages that share a hint
+    std::array<std::uint8_t, kHints> hint_;  ///< where a page was seen last, so that most look-ups need no search
+    std::array<std::uint16_t, kHints> held_; ///< number of pages that share a hint
     unsigned free_below_ = 0;                ///< no slot from here on is free
     unsigned next_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Read-modify-writes of a core in detailed mode, locked ones on one line or two among them, and CLFLUSH.
+// Read-modify-writes of a core in detailed mode, including locked ones on one line or two, and CLFLUSH.
 #include <cstring>
 
 #include "cpu/x86/timed/timed_core.hh"
@@ -55,7 +55,7 @@ void TimedCore::flush(PhysAddr a) {
 }
 
 void TimedCore::take_split_lock() {
-    constexpr std::int64_t kRetry = 50; // cycles between two looks
+    constexpr std::int64_t kRetry = 50; // cycles between two attempts
     while (true) {
         charge(Charge::busy);
         bool free = false;
@@ -102,7 +102,7 @@ void TimedCore::modify_split(const Addr (&d)[2], const unsigned (&size)[2], void
             serially([this] { split_lock->holder = nullptr; });
             return;
         }
-        // Write permission for the one that is missing; losing the other meanwhile means another round.
+        // Request write permission for the missing line. If the other line is lost meanwhile, there is another round.
         const unsigned i = b[0] ? 1 : 0;
         charge(Charge::busy);
         Access x;

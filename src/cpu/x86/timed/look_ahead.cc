@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the overlapping core does while its oldest load waits: see overlap.hh. Everything that an operation of a kind other
-// than OpKind::other can change is saved and put back, or kept aside.
+// What the overlapping core does while its oldest load waits: see overlap.hh. All that an operation can change, unless
+// its kind is OpKind::other, is saved and restored, or kept aside.
 #include <algorithm>
 #include <cstring>
 
@@ -78,7 +78,7 @@ void Overlap::look_ahead() {
     ahead_.ready = window_.ready;
     ahead_.point = window_.point;
     ahead_.unknown = c_.blocks->timings().pipes()[k.op_->timing].writes;
-    if (oldest.kind == OpKind::stack) // which moves the pointer, although its timing does not say so
+    if (oldest.kind == OpKind::stack) // it moves RSP, although its timing does not say so
         ahead_.unknown |= RegMask{1} << rsp;
     ahead_.history = predictor_.history();
     ahead_.full = false;
@@ -115,7 +115,7 @@ void Overlap::run_ahead(unsigned most) {
             const Core::Jump &j = c_.jump_of(c_.rip);
             if (!c_.remembers(j, c_.rip) || j.block->stale || j.block->crosses)
                 return;
-            if (!j.block->timed) // whether another chip's thread has done so already must not matter
+            if (!j.block->timed) // whether another chip's thread has timed it already must not matter
                 c_.blocks->time(*j.block);
             c_.r[reg_block] = c_.rip;
             ahead_.op = j.block->ops();
@@ -132,7 +132,7 @@ bool Overlap::step_ahead(const OpTiming &t, const OpPipes &p) {
         return true;
     }
     const Addr pc = c_.address_of(op), after = c_.address_after(op);
-    // A quotient of unknown values is not worked out: it might fault.
+    // A division of unknown values is not executed: it might fault.
     const bool lost = ahead_.unknown & (is_plain(t.kind) && t.unit != OpUnit::integer_divider ? t.address : t.reads);
     ahead_.address_at = ahead_.ready.latest(t.address, ahead_.point.cycle);
     const std::int64_t operands = ahead_.ready.latest(p.sources & ~t.address, ahead_.address_at);
@@ -220,7 +220,7 @@ bool Overlap::translate(Addr va, bool user, Addr &dram, unsigned &late) const {
 
 void Overlap::peek(Addr va, void *to, unsigned size, bool user) {
     auto *bytes = static_cast<std::uint8_t *>(to);
-    // Of a divisor that is missing, no value that makes the division fault.
+    // A missing divisor reads as a value with which no division faults.
     const bool divisor = c_.blocks->timings().all()[core_.op_->timing].unit == OpUnit::integer_divider;
     std::memset(bytes, divisor ? 0x7f : 0, size);
     core_.load_ready_ = 1;
@@ -292,7 +292,7 @@ void Overlap::keep(Addr va, const void *from, unsigned size, bool user) {
         Addr d;
         if (unsigned late; !translate(va, user, d, late))
             continue;
-        if (ahead_.stores == Ahead::kStores) { // no more is seen from here
+        if (ahead_.stores == Ahead::kStores) { // no room for more stores: the look ahead ends
             ahead_.full = true;
             return;
         }

@@ -20,7 +20,8 @@ constexpr ZydisAccessedFlagsMask kArithmeticFlags =
     ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_AF | ZYDIS_CPUFLAG_ZF | ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF;
 constexpr std::uint8_t kMultiplier = Pipe::alu0, kBitCounter = Pipe::alu2;
 
-/// pipes = 0: one of the three integer pipes, or any of FADD, FMUL and FMISC. Three are enough for all that is dispatched.
+/// pipes = 0: any of the three integer pipes, or any of FADD, FMUL and FMISC. With three of a kind, one is free for all
+/// that is dispatched.
 OpPipes of(std::uint8_t latency, std::uint8_t pipes, std::uint8_t busy = 1, std::uint8_t slots = 1) {
     return {.latency = latency, .pipes = pipes, .busy = busy, .slots = slots};
 }
@@ -35,14 +36,14 @@ OpPipes multiply(const ZydisDecodedInstruction &z) {
     }
 }
 
-/// With a scale, or with base, index and displacement, a second cycle adds (AMD 25112, appendix C, note 4).
+/// A scale, or base, index and displacement together, add a second cycle (AMD 25112, appendix C, note 4).
 OpPipes lea(const ZydisDecodedOperand &m) {
     const bool three =
         m.mem.base != ZYDIS_REGISTER_NONE && m.mem.index != ZYDIS_REGISTER_NONE && m.mem.disp.has_displacement;
     return of(m.mem.scale > 1 || three ? 2 : 1, 0);
 }
 
-/// Register operands of the instruction, memory apart.
+/// What an integer instruction needs, without its memory accesses.
 OpPipes integer(const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands) {
     switch (z.mnemonic) {
     case ZYDIS_MNEMONIC_IMUL:
@@ -210,7 +211,7 @@ bool clears_its_register(const ZydisDecodedInstruction &z, const ZydisDecodedOpe
            operands[0].reg.value == operands[1].reg.value;
 }
 
-/// The arithmetic flags are taken as one register. The hardware renames CF and OF apart from the others, so INC and DEC,
+/// The arithmetic flags count as one register. The hardware renames CF and OF apart from the others, so INC and DEC,
 /// which keep CF, and shifts by CL, which may keep all, wait for no earlier flags.
 void add_dataflow(OpPipes &p, const ZydisDecodedInstruction &z, const ZydisDecodedOperand *operands,
                   const OpTiming &t) {

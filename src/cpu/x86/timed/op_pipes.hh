@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The execution pipes of family 10h and what an instruction needs of them, for the overlapping model (overlap.hh): three
-// integer pipes (the multiplier belongs to the first, LZCNT and POPCNT to the third), FADD, FMUL and FMISC, and two
-// accesses of the L1 data cache a cycle. Latencies, pipes and numbers of macro-operations are those of published
-// instruction tables (A. Fog, table "AMD K10") and of the description of amdfam10 that GCC's scheduler has.
+// The execution pipes of family 10h and what an instruction needs of them, for the overlapping model (overlap.hh):
+// three integer pipes (the multiplier belongs to the first, LZCNT and POPCNT to the third), FADD, FMUL and FMISC, and
+// two accesses of the L1 data cache per cycle. Latencies, pipes and numbers of macro-operations come from published
+// instruction tables (A. Fog, table "AMD K10") and from GCC's scheduler description of amdfam10.
 #pragma once
 
 #include <array>
@@ -17,41 +17,42 @@ struct Pipe {
     static constexpr std::uint8_t add_or_mul = fadd | fmul, ports = port0 | port1;
 };
 
-/// Of an integer, by the width of its operands in bits: the same for all values (docs/warts.md).
+/// Cycles of an integer division by the width of its operands in bits; the same for all values (docs/warts.md).
 constexpr std::uint8_t division_cycles(unsigned width) { return width == 64 ? 71 : width == 32 ? 39 : 23; }
 
 /// Bits 0-15 general registers, 16 the arithmetic flags, 17-32 XMM, 33 the x87 stack.
 using RegMask = std::uint64_t;
 
 struct alignas(32) OpPipes {
-    std::uint8_t latency = 1; ///< of its execution, in cycles, its memory operand apart
+    std::uint8_t latency = 1; ///< of its execution, in cycles, without its memory access
     std::uint8_t pipes = 0;   ///< any of these executes it; 0: one is always free, or none is needed
     std::uint8_t busy = 1;    ///< cycles until the pipe, or its divider, takes another one
-    std::uint8_t slots = 1;   ///< of the three that a cycle has for dispatch, and for retirement
+    std::uint8_t slots = 1;   ///< of the three for dispatch, and the three for retirement, per cycle
     std::uint8_t loads = 0;   ///< accesses of the L1 data cache
     std::uint8_t stores = 0;
-    /// What the most frequent kinds have in common, for a short way through the model.
+    /// The most frequent kinds of instructions, for which the model has a short path.
     enum class Form : std::uint8_t {
         general,
-        simple, ///< waits for registers, takes its latency, writes registers: no memory, no pipe, nothing that stands still
-        load,  ///< the same with one load
-        store, ///< the same with one store
+        simple, ///< waits for registers, takes its latency, writes registers: no memory, no pipe, no blocked unit
+        load,   ///< the same with one load
+        store,  ///< the same with one store
     };
     Form form = Form::general;
-    bool only_loads = false; ///< of a load: nothing is done with the value
-    /// Unless it is general: the registers of `sources` (address apart), of its address, and of `writes`, by their bits' numbers.
+    bool only_loads = false; ///< a load that does not compute with the value
+    /// Unless the form is general: bit numbers of the registers in `sources` (without those of the address), of the
+    /// address registers, and of those in `writes`.
     static constexpr std::uint8_t kAlwaysReady = 34, kUnused = 35;
     std::uint8_t source[3] = {kAlwaysReady, kAlwaysReady, kAlwaysReady};
     std::uint8_t address[2] = {kAlwaysReady, kAlwaysReady};
     std::uint8_t result[2] = {kUnused, kUnused};
-    RegMask sources = 0; ///< what it waits for, with the arithmetic flags
-    RegMask writes = 0;  ///< the same of its results
+    RegMask sources = 0; ///< registers that it waits for, including the arithmetic flags
+    RegMask writes = 0;  ///< registers that it writes, including these flags
     bool operator==(const OpPipes &) const = default;
 };
 static_assert(sizeof(OpPipes) == 32);
 
-/// Which pipes are taken in which cycle, for the cycles around the window. An operation takes the first free cycle after
-/// its sources are ready, so a younger one may go before an older one that still waits.
+/// Which pipes are taken in which cycle, for the cycles around the window. An operation takes the first free cycle
+/// after its sources are ready, so a younger one may go before an older one that still waits.
 class PipeSchedule {
   public:
     /// Takes one of `pipes` for `busy` cycles. Returns the first of them, not before `cycle`.
@@ -76,12 +77,12 @@ class PipeSchedule {
     }
 
   private:
-    /// More than the cycles between an operation and one of the same window, but for misses of the farthest DRAM in a
-    /// row. Beyond, a cycle's entry may be lost, and a pipe be taken twice.
+    /// More than the cycles between any two operations of one window, except with several misses to the farthest DRAM
+    /// in a row. Beyond that, the entry of a cycle may be lost and a pipe taken twice.
     static constexpr std::uint64_t kCycles = 1024;
 
     std::uint32_t &entry(std::int64_t cycle) { return cycles_[static_cast<std::uint64_t>(cycle) % kCycles]; }
-    /// Tells the cycles of one entry apart, for 2^34 cycles (about 7 s).
+    /// Distinguishes the cycles that share an entry, for 2^34 cycles (about 7 s).
     static std::uint32_t tag(std::int64_t cycle) {
         return static_cast<std::uint32_t>(static_cast<std::uint64_t>(cycle) / kCycles) << 8;
     }
@@ -91,7 +92,7 @@ class PipeSchedule {
     static void mark(std::uint32_t &e, std::int64_t cycle, std::uint8_t pipe) {
         e = tag(cycle) | used(e, cycle) | pipe;
     }
-    /// Cycles in which none of a set of pipes is free, as a search found: later ones go on at `to`.
+    /// Cycles in which a search found no free pipe of a set: later searches continue at `to`.
     struct Full {
         std::int64_t from = 0, to = 0;
     };

@@ -20,7 +20,7 @@ constexpr unsigned kXmmBit = 17, kX87Bit = 33;
 
 RegMask mask_of(ZydisRegister r, ZydisMachineMode mode) {
     const ZydisRegisterClass own = ZydisRegisterGetClass(r);
-    if (own == ZYDIS_REGCLASS_X87 || own == ZYDIS_REGCLASS_MMX) // which lie in no wider ones
+    if (own == ZYDIS_REGCLASS_X87 || own == ZYDIS_REGCLASS_MMX) // these are not parts of wider registers
         return RegMask{1} << kX87Bit;
     const ZydisRegister wide = ZydisRegisterGetLargestEnclosing(mode, r);
     switch (ZydisRegisterGetClass(wide)) {
@@ -111,7 +111,7 @@ OpUnit unit_of(const ZydisDecodedInstruction &z, const Class &c) {
 
 bool in_64_bit_mode(const ZydisDecodedInstruction &z) { return z.machine_mode == ZYDIS_MACHINE_MODE_LONG_64; }
 
-/// Without its operands.
+/// The kind of the instruction, its operands not considered.
 OpKind kind_of(const ZydisDecodedInstruction &z) {
     const bool near = z.meta.branch_type == ZYDIS_BRANCH_TYPE_NEAR || z.meta.branch_type == ZYDIS_BRANCH_TYPE_SHORT;
     switch (z.meta.category) {
@@ -133,7 +133,7 @@ OpKind kind_of(const ZydisDecodedInstruction &z) {
     case ZYDIS_CATEGORY_WIDENOP:
     case ZYDIS_CATEGORY_PREFETCH:
     case ZYDIS_CATEGORY_LZCNT: return OpKind::plain;
-    case ZYDIS_CATEGORY_FLAGOP: // CLI and STI are more than flags
+    case ZYDIS_CATEGORY_FLAGOP: // CLI and STI change more than flags
         return z.mnemonic == ZYDIS_MNEMONIC_CLI || z.mnemonic == ZYDIS_MNEMONIC_STI ? OpKind::other : OpKind::plain;
     case ZYDIS_CATEGORY_SEMAPHORE:
         switch (z.mnemonic) {
@@ -279,7 +279,8 @@ ZydisMachineMode machine_mode(Mode mode) {
                                   : ZYDIS_MACHINE_MODE_LEGACY_16;
 }
 
-/// The instruction that `bytes` begin with. 0: it faults or is a pseudo-instruction. `values`: as bytes_of_values() says.
+/// The timing of the instruction at the beginning of `bytes`. Returns its length; 0: it faults or is a
+/// pseudo-instruction. `values`: as bytes_of_values() says.
 unsigned timing_of_one(std::span<const std::uint8_t> bytes, Mode mode, TimedOp &out, unsigned &values) {
     static const std::array<ZydisDecoder, 3> decoders = [] {
         std::array<ZydisDecoder, 3> all;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the timing models know of a decoded instruction: the registers that it reads and writes, how many cycles after
-// its issue a result can be used, and what the overlapping model asks besides. Latencies are those of the family (AMD
-// 40546, Software Optimization Guide for family 10h, appendix C), by class. Worked out from the instruction's bytes
-// when a block first runs in detailed mode.
+// its issue a result can be used, and what else the overlapping model needs. Latencies are those of the family (AMD
+// 40546, Software Optimization Guide for family 10h, appendix C), by class. A timing is derived from the instruction's
+// bytes when a block first runs in detailed mode.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ namespace moscope::x86 {
 
 /// How the overlapping model handles an instruction (overlap.hh).
 enum class OpKind : std::uint8_t {
-    other, ///< not looked past
+    other, ///< a look ahead ends here
     plain, ///< all its effects are on general and XMM registers, the arithmetic flags, DF and memory, and requests
-    stack, ///< the same, of a push or pop
+    stack, ///< the same, for a push or pop
     conditional, ///< a near branch to a fixed target or to the next instruction
     jump,        ///< to a fixed target
     call,
@@ -32,19 +32,19 @@ enum class OpKind : std::uint8_t {
 
 inline bool is_plain(OpKind k) { return k == OpKind::plain || k == OpKind::stack; }
 
-/// What stands still for a time in the overlapping model: a divider, dispatch, or all of the core.
+/// What an instruction blocks for a time in the overlapping model: a divider, dispatch, or all of the core.
 enum class OpUnit : std::uint8_t { none, integer_divider, float_divider, dispatch, all };
 
-/// In OpTiming::touches: the blocking model has something to do before the operation besides waiting for its sources. No
-/// register has this bit.
+/// In OpTiming::touches: the blocking model has something to do before the operation besides waiting for its sources.
+/// No register has this bit.
 inline constexpr RegMask kApart = RegMask{1} << 63;
 
 struct alignas(32) OpTiming {
     RegMask reads = 0; ///< and `writes`: without the arithmetic flags, which the blocking model does not wait for
     RegMask writes = 0;
     RegMask touches = 0;       ///< both, and kApart
-    std::uint16_t address = 0; ///< those read for the addresses of its memory operands: general registers
-    std::uint8_t latency = 1;  ///< issue to use, in cycles, its memory operand apart
+    std::uint16_t address = 0; ///< general registers that form the addresses of its memory operands
+    std::uint8_t latency = 1;  ///< issue to use, in cycles, without the access to its memory operand
     std::uint8_t occupies =
         0; ///< cycles during which nothing else issues (divisions, microcoded and serializing instructions)
     OpKind kind = OpKind::other;
@@ -70,21 +70,22 @@ struct TimedOp {
     bool operator==(const TimedOp &) const = default;
 };
 
-/// What differs of the timings of all instructions seen so far: few thousands, as most instructions look like many
-/// others. Operations hold numbers of it (Op::timing). Number 0 is the end of a block, which takes no time and is apart.
+/// The different timings of all instructions seen so far: a few thousand, because most instructions look like many
+/// others. Operations refer to them by number (Op::timing). Number 0 is the end of a block, which takes no time and has
+/// kApart.
 class TimingTable {
   public:
     TimingTable();
-    /// The number of this timing, which is completed.
+    /// Completes this timing and returns its number.
     std::uint32_t number(TimedOp);
-    /// The number of the instruction that consists of these bytes, of which the last `values` are its displacement and immediates.
-    /// No timing depends on those, so most instructions look like one that was decoded before. kUnknown: timing_of() has to be
-    /// asked, about the whole block.
+    /// The number for the instruction that consists of these bytes, of which the last `values` are its displacement and
+    /// immediates. No timing depends on those, so most instructions look like one that was decoded before. kUnknown:
+    /// use timing_of(), for the whole block.
     std::uint32_t number_of(std::span<const std::uint8_t> bytes, unsigned values, Mode);
     static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
     /// The number of the same timing with kApart.
     std::uint32_t apart(std::uint32_t number);
-    /// By number. They stay where they are.
+    /// By number. The arrays never move.
     const OpTiming *all() const { return all_.data(); }
     const OpPipes *pipes() const { return pipes_.data(); }
 
@@ -93,7 +94,7 @@ class TimingTable {
     struct Hash {
         std::size_t operator()(const TimedOp &) const;
     };
-    /// What number_of() tells instructions apart by: the bytes before the values, then length and mode.
+    /// The key by which number_of() distinguishes instructions: the bytes before the values, then length and mode.
     struct Head {
         static constexpr unsigned kBytes = 15;
         std::uint8_t byte[kBytes + 1] = {};
@@ -111,7 +112,7 @@ class TimingTable {
     std::unordered_map<TimedOp, std::uint32_t, Hash> numbers_;
 };
 
-/// One entry per instruction in `bytes`, which begin with the block's first and hold `count` of them, and one for the
+/// The timings of the `count` instructions in `bytes`, which begin with the block's first one, and a last entry for the
 /// block's end.
 std::vector<TimedOp> timing_of(std::span<const std::uint8_t> bytes, Mode mode, unsigned count);
 

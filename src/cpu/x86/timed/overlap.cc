@@ -69,7 +69,7 @@ void Overlap::run_block(Block &b) {
     k.in_block_ = false;
 }
 
-/// Something else than a load has taken time: the front end has stood still meanwhile.
+/// If something other than a load has taken time, the front end has stood still meanwhile.
 inline void Overlap::follow_clock() {
     const std::int64_t cycle = core_.cursor().cycle();
     if (cycle != seen_) {
@@ -125,7 +125,7 @@ inline std::int64_t Overlap::dispatch(unsigned slots) {
     return cycle;
 }
 
-/// When the data of the running operation's load are there, at the earliest.
+/// The earliest cycle at which the data of the running operation's loads are there.
 inline std::int64_t Overlap::loaded_at(unsigned loads) {
     if (loads && !arrived_at_)
         address_at_ = pipes_.take(Pipe::ports, address_at_, 1);
@@ -159,7 +159,7 @@ void Overlap::look_up_ended() {
         hold_until(std::max(arrived_at_, address_at_ + late_));
 }
 
-/// After an operation that may have waited by itself, other than as a load does.
+/// After an operation that may have waited in another way than a load does.
 inline void Overlap::wait_ended() {
     if (__builtin_expect(core_.cursor().cycle() != seen_, 0)) {
         follow_clock();
@@ -171,7 +171,7 @@ inline const Op *Overlap::run_load(const Op *op, const OpPipes &p) {
     address_at_ = window_.ready.latest(p.address, dispatch(p.slots));
     const Op *const next = op->exec(c_, op);
     std::int64_t begins = window_.ready.latest(p.source, address_at_ + late_);
-    // What only loads has the value when the load has it; else an operation follows.
+    // An operation that only loads has its value when the load has it; otherwise, its execution follows the load.
     if (core_.load_ready_ || arrived_at_)
         begins = std::max(begins, loaded_at(1) - p.only_loads);
     done_at_ = begins + p.latency;
@@ -229,7 +229,8 @@ const Op *Overlap::run_general(const Op *op, const OpPipes &p) {
     return next;
 }
 
-/// Where it is done and when it can retire, of an operation that needs a pipe or accesses memory.
+/// For an operation that needs a pipe or accesses memory: sets the cycle at which it is done, and returns the one at
+/// which it can retire.
 inline std::int64_t Overlap::execute(const OpTiming &t, const OpPipes &p, std::int64_t begins) {
     bool only_loads = false;
     if (core_.load_ready_ || arrived_at_) {
@@ -261,7 +262,7 @@ void Overlap::branched(const OpTiming &t, const Op *op) {
     follow_clock();
     if (!foreseen)
         hold_until(done_at_ + mispredicted_);
-    else if (c_.rip != after) { // ends the group; there is one every two cycles (instruction tables)
+    else if (c_.rip != after) { // a taken branch ends the group; one every two cycles (instruction tables)
         taken_at_ = std::max(window_.point.cycle + 1, taken_at_ + 2);
         window_.point.not_before(taken_at_);
     }
@@ -380,7 +381,7 @@ void Overlap::request(Flight &f) {
 
 Tick Overlap::request_due(Flight &oldest) {
     const Tick now = core_.now();
-    // The oldest load has a miss buffer in any case, or the core might wait for ever.
+    // The oldest load gets a miss buffer even if stores use all of them; otherwise, the core might wait for ever.
     if (oldest.state == Flight::planned && oldest.at <= now && under_way_ < most_)
         request(oldest);
     Tick next = kNever;
@@ -411,13 +412,13 @@ void Overlap::arrived(Flight &f) {
         change(f, Flight::done);
     else {
         change(f, Flight::free);
-        core_.report_store(f.access); // it was hidden
+        core_.report_store(f.access); // it caused no stall
     }
     if (waits_)
         core_.schedule_no_later_than(f.access.done);
 }
 
-/// Until the oldest load's line is there. The core has caught up with the queue.
+/// Waits until the oldest load's line is there. The core has caught up with the queue.
 void Overlap::wait_for(Flight &oldest) {
     TimedCore &k = core_;
     std::uint64_t seen = arrivals_;
@@ -455,7 +456,7 @@ void Overlap::load_missed(Addr d, void *to, unsigned size) {
     const Addr line = line_of(d);
     if (k.now() > k.queue().now()) {
         k.catch_up();
-        // It may have arrived meanwhile.
+        // The line may have arrived meanwhile.
         if (const std::byte *b = k.port_.probe(AccessKind::load, d, k.hit_done())) {
             std::memcpy(to, b + line_offset(d), size);
             k.load_ready_ = k.cursor().cycle() + k.port_.hit_cycles_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loads and stores of TimedCore that mostly hit: what is inlined into the functions that instructions call
-// (cpu/x86/mmu/memory.cc) and into the page walker. All that is rare is a function of its own, so that the short paths
-// save no registers for it.
+// The short paths of TimedCore for loads and stores, which mostly hit. They are inlined into the functions that
+// instructions call (cpu/x86/mmu/memory.cc) and into the page walker. Rare cases are functions of their own, so that
+// the short paths save no registers for them.
 #pragma once
 
 #include <algorithm>

@@ -21,18 +21,18 @@ class SpinLoop {
         std::int64_t cycles = 0;
     };
 
-    /// A core's charge that ends at this cycle.
+    /// The core has made a charge of kind `what`, which ends at this cycle.
     void charged(std::int64_t cycle, std::uint8_t what) {
-        if (marks_ > kMarks) // as nearly always
+        if (marks_ > kMarks) // nearly always: too many charges since the last PAUSE
             return;
         if (marks_ < kMarks)
             mark_[marks_] = {cycle, what};
         ++marks_;
     }
 
-    /// After a PAUSE; `now` are running counts. True: the last two iterations were alike and changed nothing.
-    /// `disturbances` counts the events that an iteration must not contain: misses, stores, fences, device accesses,
-    /// lost lines.
+    /// To be called after a PAUSE; `now` has running totals. True: the last two iterations were alike and changed
+    /// nothing. `disturbances` counts the events that an iteration must not contain: misses, stores, fences, device
+    /// accesses, lost lines.
     bool iterated(const State &s, const Iteration &now, std::uint64_t disturbances) {
         const Iteration last{now.retired - last_.retired, now.pauses - last_.pauses, now.spun - last_.spun,
                              now.hits - last_.hits, now.cycles - last_.cycles};

@@ -58,7 +58,7 @@ class StoreBuffer : public Component {
         e.pc = pc;
         e.va = va;
         copy_few(e.bytes, from, size);
-        // Behind a store that waits only a line that is not asked for yet makes work.
+        // While the oldest store waits, the buffer has something to do only if the new line is not requested yet.
         if (!waits_ || (in_flight_ < most_ && line_of(dram) != line_of(entry(tail_ - 2).address)))
             schedule_no_later_than(std::max(retired, queue().now()));
     }
@@ -143,7 +143,8 @@ class StoreBuffer : public Component {
         }
     }
 
-    /// Requests the lines of the retired stores behind the oldest. That some are there is a hit when the store leaves, not now.
+    /// Requests the lines of the retired stores behind the oldest. A line that is there already counts as a hit when
+    /// its store leaves, not now.
     void look_ahead(Tick now) {
         const std::uint64_t hits = port_.inline_hits;
         look_at_lines(now);
@@ -154,7 +155,7 @@ class StoreBuffer : public Component {
              ++i) {
             Entry &e = entry(i);
             const Addr line = line_of(e.address);
-            if (line != line_of(entry(i - 1).address)) { // else nothing is to be asked for, and so not waited for
+            if (line != line_of(entry(i - 1).address)) { // otherwise there is nothing to request
                 if (e.retired > now) {
                     schedule_no_later_than(e.retired);
                     return;
@@ -193,7 +194,7 @@ class StoreBuffer : public Component {
 
     void done(Access &x) {
         --in_flight_;
-        waits_ = false; // until `drain` has looked again: by the next push the buffer may be empty
+        waits_ = false; // until drain() has checked: the buffer may be empty at the next push
         asked_[static_cast<std::size_t>(&x - accesses_of_.data())] = kNone;
         asked_bits_ = 0;
         if (in_flight_)
@@ -226,10 +227,10 @@ class StoreBuffer : public Component {
     const Access *brought_ = nullptr; ///< the access that brought the oldest store's line
     unsigned room_, last_entry_;
     std::vector<Entry> entries_;   ///< a ring of 2^n
-    unsigned head_ = 0, tail_ = 0; ///< counted on
+    unsigned head_ = 0, tail_ = 0; ///< only count up; entry() masks them
     unsigned in_flight_ = 0;
     std::uint64_t asked_bits_ = 0; ///< bit_of() of each line in asked_; that of kNone, too
-    unsigned looked_ = 0;          ///< entries before it are asked for, as far as they had to be; counted on
+    unsigned looked_ = 0;          ///< the lines of entries before it are requested where necessary; only counts up
     bool waits_ = false;           ///< the oldest store waits for its line
 };
 

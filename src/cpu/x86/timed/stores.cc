@@ -17,7 +17,7 @@ void TimedCore::report_store(const Access &x, Tick exposed, bool wait) {
 
 void TimedCore::note_departed(const Access &x) {
     if (has_departed_)
-        return; // of several at one tick, the core has waited for the first only
+        return; // of several accesses at one tick, the core has waited only for the first
     departed_ = x;
     has_departed_ = true;
 }
@@ -28,7 +28,7 @@ void TimedCore::wait_for_departure(bool &waiting) {
     suspend();
     waiting = waiting_memory_ = false;
     if (!has_departed_)
-        return;                         // the time so far is charged with the next
+        return;                         // the time so far is charged at the next departure
     if (const Tick exposed = stalled()) // else the entry had left already, and there was no wait
         report_store(departed_, exposed, true);
     charge(Charge::memory);

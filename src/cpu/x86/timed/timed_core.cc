@@ -117,7 +117,7 @@ template <bool kOverlaps> void TimedCore::run() {
             if (const Core::Jump &j = c.jump_of(c.rip); __builtin_expect(quiet && c.remembers(j, c.rip), 1))
                 block = j.block;
             else if (!kOverlaps && quiet && !buffers_ && (block = c.blocks->find_at_hand(c)))
-                ; // nothing has to be looked at
+                ; // nothing else has to be checked
             else if (!(block = begin_block<kOverlaps>())) {
                 if (!go_on<kOverlaps>())
                     break;
@@ -170,7 +170,7 @@ void TimedCore::prepare(Block &b) {
         after_block_ |= kRare;
 }
 
-/// After a block that was left early, or of which more is to be looked at. False: the core leaves detailed mode.
+/// After a block that was left early, or that needs more checks. False: the core leaves detailed mode.
 template <bool kOverlaps> bool TimedCore::end_block() {
     Block &b = *block_;
     if (!b.kept)
@@ -184,8 +184,8 @@ template <bool kOverlaps> bool TimedCore::end_block() {
         return true;
     pc_ = c_.address_of(op_);
     in_block_ = false;
-    op_ = &kNone;                                    // what an exception stores is not the instruction's
-    if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions empty it
+    op_ = &kNone;                                    // the instruction does not make the stores of an exception
+    if (c_.exit == Exit::fault && !combiner_.idle()) // exceptions drain it
         drain_combiner(true);
     if (kOverlaps)
         overlap_->look_up_begins();
@@ -217,7 +217,7 @@ template <bool kOverlaps> Block *TimedCore::begin_block() {
         if (now() > queue().now())
             catch_up(); // the core sees what is pending up to this tick
         interrupts = true;
-        if (!combiner_.idle() && interrupt_deliverable(c_)) // interrupts empty it, too
+        if (!combiner_.idle() && interrupt_deliverable(c_)) // interrupts drain it, too
             drain_combiner(true);
     }
     const bool attend = interrupts || attends();
@@ -285,7 +285,7 @@ inline void TimedCore::run_block(Core &c, Block &b, const OpTiming *timings) {
         if (timing.lasts | accesses_) { // one branch for both
             if (timing.lasts || load_ready_)
                 pending = result_later(timing, pending);
-            if (op) { // else what comes before the next block is still this operation's
+            if (op) { // otherwise, accesses until the next block still belong to it
                 accesses_ = 0;
                 load_ready_ = 0;
             }
@@ -381,7 +381,7 @@ void TimedCore::fetch_of(const Block &b, const Op *op) {
 
 void TimedCore::fetch_slow(Addr line) {
     const Tick done = hit_done();
-    if (!__builtin_expect(ahead(), 0) || !late_fetch_hit(line, done)) // else the caller has looked
+    if (!__builtin_expect(ahead(), 0) || !late_fetch_hit(line, done)) // otherwise, the caller has checked
         fetch_without_slot(line, done);
 }
 
@@ -485,7 +485,7 @@ void TimedCore::begin_device_access() {
 
 void TimedCore::end_device_access(std::uint64_t cycles) {
     advance_cycles(static_cast<std::int64_t>(cycles));
-    lookahead_changed(); // the device may have woken others, or set a time for that
+    lookahead_changed(); // the device may have woken other components, or scheduled a wake-up
     begin_group();
     charge(Charge::core);
     end_serial();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core of detailed mode: the instruction functions of functional mode on a fiber of their own. Every data access goes
-// through the memory port. Unless it overlaps misses (overlap.hh), its clock advances as in an in-order pipeline: `width`
-// operations issue in a cycle, each waits for its sources, and a load that misses waits until its value is bound.
-// Stores retire into a buffer that drains in order (x86-TSO). A load takes its bytes from a buffered store that covers
-// it. Fences, locked and serializing instructions and device accesses wait until the buffer is empty. Every tick is
-// charged once: to busy, idle, core (own results, long operations, device accesses) or memory.
+// A core in detailed mode: it runs the instruction functions of functional mode on a fiber of its own. Every data
+// access goes through the memory port. Unless the core overlaps misses (overlap.hh), its clock advances as in an
+// in-order pipeline: `width` operations issue in a cycle, each waits for its sources, and a load that misses waits
+// until its value is bound. Stores retire into a buffer that drains in order (x86-TSO). A load takes its bytes from a
+// buffered store that covers it. Fences, locked and serializing instructions and device accesses wait until the buffer
+// is empty. Every tick is charged once: to busy, idle, core (own results, long operations, device accesses) or memory.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Transaction {
     const Access *access;
     unsigned core;
     Addr pc;      ///< instruction
-    Addr va;      ///< 0 of a page walk or a fetch
+    Addr va;      ///< 0 for a page walk or a fetch
     Tick exposed; ///< stall charged to it
     bool walk;
     bool user;
@@ -123,10 +123,10 @@ class TimedCore final : public FiberCore {
     void modify(PhysAddr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
     /// A locked access to the end of one page and the beginning of another.
     void modify_across(const PhysAddr (&)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context);
-    /// The same for a DRAM address, within a line.
+    /// load() and store() for a DRAM address, within a line.
     void load_line(Addr dram, void *to, unsigned size);
     void store_line(Addr dram, const void *from, unsigned size);
-    /// The page walker's load of an entry of tables.
+    /// The page walker's load of a page-table entry.
     template <class T> T walk_load(Addr dram);
     /// The page walker's update of an entry.
     void walk_modify(PhysAddr a, unsigned size, void (*f)(void *, void *), void *context) {
@@ -136,29 +136,33 @@ class TimedCore final : public FiberCore {
     }
     /// CLFLUSH of the line there. Nothing happens if the protocol has no flush.
     void flush(PhysAddr);
-    /// A software prefetch of the line at this linear address. Without overlap, or without a translation in the TLB, it has no effect.
+    /// A software prefetch of the line at this linear address. It has no effect in the blocking model, or without a
+    /// translation in the TLB.
     void prefetch(Addr va, bool write, bool user) {
         if (overlap_)
             overlap_->prefetch(va, write, user);
     }
-    /// Before an access to a device register: the store buffer is empty and all earlier events have happened.
+    /// To be called before an access to a device register: waits until the store buffer is empty and all earlier events
+    /// have happened.
     void begin_device_access();
-    /// After it, with its cost.
+    /// To be called after the access, with the cycles that it takes.
     void end_device_access(std::uint64_t cycles);
     /// After a store to decoded code: all earlier events are drained, then the decoded blocks are invalidated on every
     /// core. The processor also empties its pipeline then (AMD 24593, section 7.6.1, self-modifying and cross-modifying
     /// code).
     void wrote_code(PhysAddr, unsigned size);
-    /// Whether the instruction's store to a page that TLBs allow direct writes of can take the way of store_sized(), and
-    /// whether it waits in no buffer. If not, nothing has happened.
+    /// Whether the instruction's store, to a page that TLBs allow to be written directly, can take the short path of
+    /// store_sized().
     bool stores_soon() const { return !op_->non_temporal && !*code_news_ && (!buffers_ || combiner_.idle()); }
+    /// The same, and whether it waits in no buffer.
     bool stores_at_once() const { return !op_->non_temporal && !*code_news_ && !buffers_; }
-    /// A load or store of an instruction, within a line at `d` in DRAM, of a page that the first-level TLB has: short for
-    /// most hits. kAtOnce: stores_at_once() holds. Both succeed.
+    /// The short path of an instruction's load or store, for most hits: within a line, at `d` in DRAM, in a page that
+    /// the first-level TLB holds. kAtOnce: stores_at_once() holds. Both always succeed.
     template <unsigned kBytes> LoadedWord<kBytes> load_sized(Addr d, Addr va);
     template <unsigned kBytes, bool kAtOnce = false> bool store_sized(Addr d, Addr va, Word<kBytes> word);
-    /// The next of `n` such stores of one instruction, side by side and of the same bytes: those to one line, if all
-    /// of them hit or find room in the buffer behind others. Returns how many; if none, nothing has happened.
+    /// Of an instruction's `n` adjacent stores of the same bytes, makes those that lie in the first line: if they hit,
+    /// or, if older stores wait in the buffer, as many as it has room for. Returns how many it made; 0: nothing has
+    /// happened.
     template <unsigned kBytes> std::uint64_t store_several(Addr d, Addr va, const void *from, std::uint64_t n);
     /// Waits until all stores are performed.
     void fence();
@@ -166,26 +170,29 @@ class TimedCore final : public FiberCore {
         if (!combiner_.idle())
             fence();
     }
-    /// A data access to a page (its address shifted by its size): adds the cost of a first-level TLB miss.
+    /// A data access to a page (its address shifted right by log2 of its size): a miss in the first-level TLB adds its
+    /// cost.
     void l1_tlb(std::uint64_t page, bool global) {
         if (!l1_tlb_.access(page, global))
             tlb_miss();
     }
     L1Tlb &l1_tlb() { return l1_tlb_; }
-    /// The linear address of the coming accesses.
+    /// Sets the linear address of the accesses that follow.
     void at_linear(Addr va) { va_ = va; }
-    /// Not null: the instruction that runs is only looked at, ahead of its time.
+    /// Not null: the core is looking ahead, and the instruction that runs does not take effect.
     Overlap *looks_ahead() const { return looks_ahead_; }
 
     /// The instruction that runs, or the one to look up next.
     Addr pc() const { return in_block_ ? c_.address_of(op_) : pc_; }
-    /// The blocks of a page of code are gone, in one process or in a serial phase: a core that sleeps in a loop may be in one of them.
+    /// The decoded blocks of a page have been dropped, with one logical process or in a serial phase. A core that
+    /// sleeps in a spin loop may be in one of these blocks, so it wakes.
     void code_dropped() {
         fetch_line_ = ~Addr{0};
         if (asleep())
             schedule_no_later_than(processes->earliest_on(queue(), queue().now()));
     }
-    /// Something happens besides what instructions do: an iteration of a spin loop with it is not skipped.
+    /// Something other than the effect of an instruction happens: an iteration of a spin loop that contains it is not
+    /// skipped.
     void disturb() { ++disturbances_; }
     /// Stores that are not in memory yet.
     const StoreBuffer &stores() const { return stores_; }
@@ -203,11 +210,11 @@ class TimedCore final : public FiberCore {
     template <bool kOverlaps> void run();
     void completed(const Access &) override {}
     void run_block(Core &c, Block &b, const OpTiming *timings);
-    /// Whether something is to be looked at before the next instruction, interrupts and breakpoints apart.
+    /// Whether something other than interrupts and breakpoints has to be checked before the next instruction.
     bool attends() const {
         return (c_.shadow | c_.halted | c_.wait_for_sipi) || (c_.flags.system & (Flags::tf | Flags::rf));
     }
-    /// Whether attends() may hold, or an interrupt or a breakpoint be due: one test for all.
+    /// Whether attends() may hold, or an interrupt or a breakpoint may be due: one test for all.
     static bool may_attend(const Core &c) {
         return (c.attention() | c.signals.pending | (c.flags.system & (Flags::tf | Flags::rf))) != 0;
     }
@@ -217,13 +224,15 @@ class TimedCore final : public FiberCore {
     void prepare(Block &);
     template <bool kOverlaps> bool end_block();
     template <bool kRests> bool go_on();
-    /// Core::cpl is not cpl_.
+    /// Core::cpl has changed; cpl_ follows it.
     void privilege_changed();
     /// After an instruction that has left its block early.
     void overlapped_exit();
-    /// Before an operation that touches registers of `pending`: until its sources are there. Returns what is pending then.
+    /// Before an operation that touches registers of `pending`: waits until its sources are ready. Returns the
+    /// registers that are pending afterwards.
     RegMask wait_for_sources(const OpTiming &t, RegMask pending);
-    /// After an operation that lasts, or has accessed memory. Returns what is pending then.
+    /// After an operation that lasts (OpTiming::lasts) or has accessed memory: records when its result is ready.
+    /// Returns the registers that are pending afterwards.
     RegMask result_later(const OpTiming &timing, RegMask pending);
     bool leaving() const { return after_block_ & kLeaves; }
     /// Stops the run here. False: the core leaves detailed mode.
@@ -238,28 +247,29 @@ class TimedCore final : public FiberCore {
     }
     void begin_serial();
     void end_serial();
-    /// Of two lines, from the end of the first to the beginning of the second.
+    /// A locked access to the end of one line and the beginning of another.
     void modify_split(const Addr (&dram)[2], const unsigned (&size)[2], void (*f)(void *, void *), void *context);
-    /// A line of code, by its addresses.
+    /// Fetches a line of code, given by its physical and its DRAM address.
     void fetch(PhysAddr at, Addr line);
     void fetch_slow(Addr line);
     [[gnu::noinline]] bool late_fetch_hit(Addr line, Tick done);
     void fetch_without_slot(Addr line, Tick done);
     void fetch_of(const Block &b, const Op *op);
-    /// A load in its cycle. Returns true.
+    /// Makes a load in the present cycle. Returns true.
     bool load_issued(Addr dram, void *to, unsigned size);
-    /// The same after buffers and port were looked at, but for lines that the port does not remember.
+    /// The last step of a load: no buffer holds its bytes, and the port has no slot for its line.
     void load_beyond(Addr dram, void *to, unsigned size);
-    /// load_sized() where it is not short, with all that comes before and from where the port is looked at.
+    /// The steps of load_sized(): with checks of polling and buffers; without them; through the buffers; after catching
+    /// up; at the port; and for a line that the port has no slot for.
     template <unsigned kBytes> LoadedWord<kBytes> load_looking(Addr d);
     template <unsigned kBytes> LoadedWord<kBytes> load_plain(Addr d);
     template <unsigned kBytes> LoadedWord<kBytes> load_waiting(Addr d);
     template <unsigned kBytes> LoadedWord<kBytes> load_ahead(Addr d);
     template <unsigned kBytes> LoadedWord<kBytes> load_here(Addr d);
     template <unsigned kBytes> LoadedWord<kBytes> load_elsewhere(Addr d);
-    /// A store in its cycle, of at most an entry of the buffer.
+    /// Makes a store in the present cycle, of at most the bytes of a buffer entry.
     void store_issued(Addr dram, const void *from, unsigned size);
-    /// The same, then a look whether it was to decoded code by then. Returns true.
+    /// The same, then checks whether the store was to code that has been decoded by then. Returns true.
     bool store_later(Addr dram, const void *from, unsigned size);
     template <unsigned kBytes> bool store_later(Addr dram, Word<kBytes> word) {
         std::uint8_t bytes[kBytes];
@@ -274,7 +284,7 @@ class TimedCore final : public FiberCore {
             --room_;
         }
     }
-    /// What issues next begins a cycle.
+    /// The next operation begins a group: all issue slots are free.
     void begin_group() { room_ = static_cast<int>(params_.issue_width); }
     /// The core stands still for this many cycles, for a reason of its own.
     void stand_still(std::int64_t cycles) {
@@ -283,7 +293,7 @@ class TimedCore final : public FiberCore {
         begin_group();
         charge(Charge::core);
     }
-    /// An instruction's accesses are made one per cycle; of those that overlap, the window says when.
+    /// The blocking model makes one access of an instruction per cycle; in the overlapping one, the window decides.
     void next_access() {
         if (!overlap_)
             next_cycle();
@@ -331,8 +341,9 @@ class TimedCore final : public FiberCore {
     void buffers_filled() { buffers_ = loads_look_ = true; }
     void choose_loads() { loads_look_ = buffers_ || polling_.attends(); }
     void fence_stores();
-    /// Before code at this linear address is looked up: the core's stores to it that still wait are performed. A block may end in the
-    /// page after its own. Stores through other linear addresses need a serializing instruction (AMD 24593, section 7.6.1).
+    /// Before code at this linear address is looked up: performs all buffered stores if one of them is to its page, or
+    /// to the next page, in which a block may end. Stores through other linear addresses need a serializing instruction
+    /// (AMD 24593, section 7.6.1).
     void see_own_stores(Addr va) {
         for (const Addr page : {va >> 12, (va >> 12) + 1})
             if (stores_.holds_page(page) || combiner_.holds_page(page)) {
@@ -340,7 +351,7 @@ class TimedCore final : public FiberCore {
                 return;
             }
     }
-    /// A store is performed that has waited in a buffer. Code that was decoded meanwhile lacks it.
+    /// A store that has waited in a buffer is performed. Code that was decoded meanwhile does not contain it.
     void left_buffer(Addr dram, unsigned size, Addr pc) {
         if (__builtin_expect(c_.blocks->guarded_dram(c_, dram, size), 0))
             left_buffer_to_code(dram, size, pc);
@@ -375,7 +386,7 @@ class TimedCore final : public FiberCore {
             wait_for_departure(waiting);
         while (!until());
         begin_group();
-        charge(Charge::core); // the moment at which a store retires, if that was all
+        charge(Charge::core); // if no access ended the wait: until the store retired
     }
     void wait_for_departure(bool &waiting);
     /// An entry has left the buffer for which the core waits. x: the access that this entry needed; null: none.
@@ -387,38 +398,38 @@ class TimedCore final : public FiberCore {
     [[gnu::noinline]] void note_departed(const Access &x);
     Addr dram(PhysAddr a) const { return c_.phys.dram_address(a); }
 
-    // What most instructions touch lies together: after a switch from another core's fiber each host line of it is
-    // fetched anew.
+    // Members that most instructions use lie together: after a switch from another core's fiber, the host has to fetch
+    // each of their cache lines again.
     Core &c_;
     Tick stamp_ = 0;
-    const bool *code_news_ = nullptr; ///< whether stores have to look at CodeMap's log of the chip
-    const Op *op_ = &kNone;           ///< that is executed
+    const bool *code_news_ = nullptr; ///< whether stores have to check CodeMap's log of the chip
+    const Op *op_ = &kNone;           ///< the running operation
     static const Op kNone;
-    Addr pc_ = 0; ///< between blocks: of the next instruction, or of the one that the block ended with
+    Addr pc_ = 0; ///< between blocks: the next instruction, or the one that ended the block
     Addr va_ = 0;
     Addr fetch_line_ = ~Addr{0}; ///< physical address
-    Block *block_ = nullptr;     ///< that runs, or was run last; null: none, or it may be gone
+    Block *block_ = nullptr;     ///< the running block, or the last one; null: none, or it may be gone
     /// Events that an iteration of a spin loop must not contain if it is to be skipped.
     std::uint64_t disturbances_ = 0;
     int room_ = 0; ///< operations that the present cycle may still issue; the one that issues next may bring it below 0
     unsigned accesses_ = 0;
     bool in_block_ = false; ///< stays so until a block is left early or looked up anew
-    /// What the loop has to look at after the block that runs.
+    /// What the loop has to check after the running block: these bits.
     std::uint8_t after_block_ = 0;
     static constexpr std::uint8_t kLeaves = 1; ///< the core shall leave detailed mode
     static constexpr std::uint8_t kRare =
         2;                   ///< `begun_` tells more of the block, it is not `kept`, or it crosses pages
     bool buffers_ = false;   ///< false: store buffer and write combiner are empty
-    bool loads_look_ = true; ///< false: loads need not look at buffers_, nor polling_ at them
+    bool loads_look_ = true; ///< false: loads need not check buffers_, and polling_ needs no report of them
     bool user_ = false;      ///< charges go to user time
     unsigned cpl_ = 0;       ///< the privilege level for which user_ holds
     bool waiting_memory_ = false;
-    bool waiting_core_ = false; ///< for something of its own: an address, or the end of requests that nothing needs
+    bool waiting_core_ = false; ///< for an address, or for the end of requests that nothing needs
     bool waiting_idle_ = false, waiting_stores_ = false, waiting_combiner_ = false, walking_ = false, left_ = true;
     const TimedParams params_;
     std::array<std::array<Tick, static_cast<unsigned>(Charge::count)>, 2> spent_{}; ///< kernel, user
     // The scoreboard, in cycles.
-    RegMask pending_ = kApart; ///< registers whose values are not there yet; always with kApart
+    RegMask pending_ = kApart; ///< registers whose values are not ready yet, and always kApart
     std::int64_t load_ready_ = 0;
     std::array<std::int64_t, 34> ready_{};
     StoreBuffer stores_;
@@ -431,15 +442,15 @@ class TimedCore final : public FiberCore {
     std::uint64_t spun_ = 0; ///< c_.spun at the last PAUSE
     /// A core that was woken in a spin loop does not sleep again before it and the queue have passed this tick.
     Tick awake_until_ = 0;
-    Access departed_; ///< the first that ended since the core began to wait for a buffer, or last checked
+    Access departed_; ///< the first access that ended since the core began to wait for a buffer, or last checked
     bool has_departed_ = false;
     struct Watch { ///< what the port wakes during an MWAIT; a core that sleeps in a spin loop is registered itself
         TimedCore *core;
     } watch_{this};
-    Tick visible_ = 0;                 ///< from here on the core notices its signals
+    Tick visible_ = 0;                 ///< the tick from which the core notices its signals
     std::unique_ptr<Overlap> overlap_; ///< null: the blocking model
     Overlap *looks_ahead_ = nullptr;
-    Core::Begin begun_; ///< with `kRare`; else as it was made
+    Core::Begin begun_; ///< valid with `kRare`; otherwise empty
 };
 
 inline void TimedCore::fetch(PhysAddr at, Addr line) {

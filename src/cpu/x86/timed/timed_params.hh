@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core in detailed mode: what src/schema/pipeline.py describes, with its sources, and two values of the whole
-// machine.
+// The parameters of a core in detailed mode: those that src/schema/pipeline.py describes, with their sources, and two
+// that apply to the whole machine.
 #pragma once
 
 #include "schema/pipeline.hh"

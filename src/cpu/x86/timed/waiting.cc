@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waits during which a core of detailed mode does not run: halted, in MWAIT, asleep in a spin loop, or until all chips are at
-// rest; and what ends them.
+// Waits during which a core in detailed mode does not run (halted, in MWAIT, asleep in a spin loop, or until all chips
+// are at rest), and what ends them.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +12,7 @@ namespace moscope::x86 {
 
 namespace {
 
-/// Of a core in MWAIT while its prefetches are under way.
+/// How long a core in MWAIT waits between two checks while prefetches are under way.
 constexpr Tick kLookAgain = 100 * kTicksPerNs;
 
 } // namespace
@@ -55,7 +55,7 @@ void TimedCore::wait_idle() {
     bool stop = false;
     while (!leaving()) {
         if (c_.monitor.waiting && now() > queue().now()) {
-            catch_up(); // meanwhile anything may happen, so it is looked at after that
+            catch_up(); // anything may happen meanwhile, so the loop checks again
             continue;
         }
         stop = c_.signals.pending & dev::CoreSignals::stop;
@@ -76,12 +76,13 @@ void TimedCore::wait_idle() {
         end_monitor_wait(c_);
 }
 
-/// Whether the core still has the line that its MWAIT is about; it is then woken when anything happens to it.
+/// Whether the core still has the line that its MWAIT monitors. If so, the core is woken when anything happens to the
+/// line.
 bool TimedCore::watches_line() {
     const Addr line = dram(PhysAddr(c_.monitor.line));
     if (!port_.probe(AccessKind::load, line, hit_done()) || !port_.remembers(line))
         return false;
-    if (port_.prefetching()) { // it looks again when that is over
+    if (port_.prefetching()) { // the core checks again later
         schedule_no_later_than(queue().now() + kLookAgain);
         return true;
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reorder buffer of the overlapping model, in cycles: when an operation is dispatched, when its sources are ready, when
-// it is done and when it retires. `width` operations are dispatched and retired in a cycle, both in program order; an
-// operation is dispatched when the one that lies `entries` before it has retired (AMD 40546, reorder buffer).
+// The reorder buffer of the overlapping model, in cycles: when an operation is dispatched, when its sources are ready,
+// when it is done and when it retires. In each cycle, `width` operations are dispatched and `width` retire, both in
+// program order. An operation is dispatched when the one that lies `entries` before it has retired (AMD 40546, reorder
+// buffer).
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class ReadyCycles {
     }
 
   private:
-    std::array<std::int64_t, OpPipes::kUnused + 1> cycle_{}; ///< by number; with what OpPipes::source and ::result add
+    std::array<std::int64_t, OpPipes::kUnused + 1> cycle_{}; ///< by register number, with kAlwaysReady and kUnused
 };
 
 /// The front end: the cycle of the operation to be dispatched next.
@@ -64,8 +65,9 @@ class Window {
   public:
     Window(unsigned entries, unsigned width) : entries_(entries), width_(width) {}
 
-    /// The next operation takes its place in the window, in the cycle of `point`. Returns the cycle that its turn was in.
-    /// Operations of several macro-operations take as many slots, of dispatch and of retirement, and one entry.
+    /// Puts the next operation into the window, in the cycle of `point`. Returns the cycle in which it would have been
+    /// dispatched if the window had had room. An operation of several macro-operations takes as many slots, of dispatch
+    /// and of retirement, but one entry.
     std::int64_t dispatch(unsigned slots) {
         point.next(width_);
         const std::int64_t turn = point.cycle;
@@ -86,7 +88,8 @@ class Window {
     }
     /// When all operations so far have retired.
     std::int64_t empty_at() const { return retired_; }
-    /// When there is room for the operation `ahead` places after the one that was dispatched last; ahead < entries.
+    /// The cycle from which there is room for the operation `ahead` places after the one that was dispatched last;
+    /// ahead < entries.
     std::int64_t room(unsigned ahead) const {
         const unsigned i = at_ + ahead;
         return retires_[i < entries_ ? i : i - entries_];
@@ -102,7 +105,7 @@ class Window {
     unsigned entries_, width_, at_ = 0; ///< at_: of the operation dispatched last, or to be dispatched next
     std::array<std::int64_t, kMost> retires_{};
     std::int64_t retired_ = 0;
-    unsigned retired_then_ = 0; ///< slots that retire in that cycle
+    unsigned retired_then_ = 0; ///< slots of retirement taken in cycle retired_
 };
 
 } // namespace moscope::x86

@@ -18,7 +18,7 @@ class WriteCombiner {
     explicit WriteCombiner(Port &port) : port_(port) {}
 
     bool holds(Addr line) const {
-        if (idle()) // as nearly always: what is under way lies on many host lines
+        if (idle()) // nearly always; flights_ covers many host lines
             return false;
         if (mask_ && line_ == line)
             return true;
