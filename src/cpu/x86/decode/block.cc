@@ -34,7 +34,7 @@ const Op *m5_instruction(Core &c, const Op *op) {
 }
 
 std::uint64_t rip_mask(Mode mode) {
-    return mode == Mode::code64 ? ~std::uint64_t{0} : 0xffffffff; // 16-bit code does not go on at 0 after 64 KiB
+    return mode == Mode::code64 ? ~std::uint64_t{0} : 0xffffffff; // 16-bit code does not wrap to 0 after 64 KiB
 }
 
 } // namespace
@@ -133,7 +133,8 @@ Block *BlockCache::recall(Core &c, std::uint64_t key, PhysAddr second) {
     return key & 3 && phys_.host(at) ? decode(c, key, at, 0, Block::kMaxOps, &second) : nullptr;
 }
 
-/// Decodes instructions one after another from physical memory, up to the end of a page and over it.
+/// Decodes instructions one after another from physical memory, up to the end of a page. A block of one instruction may
+/// cross it.
 class BlockCache::Decoder {
   public:
     /// `second`: the page after `at`'s, where its translation is known already.
@@ -146,7 +147,7 @@ class BlockCache::Decoder {
           known_second_(second),
           bytes_(cache.phys_.host(at)),
           left_(static_cast<unsigned>(kPage - (at.value & (kPage - 1)))) {
-        if (bytes_ && cache.map_->side_by_side()) { // another thread may write there: what is noted is what is decoded
+        if (bytes_ && cache.map_->side_by_side()) { // another thread may write there: decode and log the same copy
             std::copy_n(bytes_, std::min<Addr>(sizeof copied_, left_), copied_);
             bytes_ = copied_;
         }
@@ -314,7 +315,7 @@ void BlockCache::enter(const Core &c, Block &b, PhysAddr at, std::span<const std
     const Addr dram = phys_.dram_address(at);
     if (dram == PhysMap::kNone)
         return;
-    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // else settle() does it
+    if (!map_->side_by_side() && !map_->marked(dram >> 12)) // otherwise settle() does it
         guard(PhysAddr(at.value & ~(kPage - 1)));
     if (!map_->side_by_side()) {
         map_->mark(dram, bytes.size());
@@ -351,7 +352,7 @@ void BlockCache::written_range(PhysAddr a, std::uint64_t size) {
             drop_page(page);
 }
 
-/// Here and in the other caches.
+/// Drops the blocks of this page, here and in the other caches.
 void BlockCache::drop_page(Addr page) {
     const auto drop_here = [page](BlockCache &c) {
         const auto it = c.pages_.find(page);
@@ -410,7 +411,7 @@ void BlockCache::drop(Block &b) {
         if (it != pages_.end())
             std::erase(it->second, &b);
     }
-    if (!std::erase(outdated_, &b)) // else another may have taken its place
+    if (!std::erase(outdated_, &b)) // otherwise another may have taken its place
         blocks_.erase(b.key);
     graveyard_.emplace_back(&b);
 }
@@ -425,7 +426,7 @@ void BlockCache::collect_over(std::size_t most) {
 }
 
 void BlockCache::collect() {
-    // Only those: which others a core remembers must not depend on when this happens.
+    // Forget only stale ones: which others a core remembers must not depend on when this happens.
     for (Core *c : cores_)
         for (Core::Jump &j : c->jumps)
             if (j.block && j.block->stale)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoded blocks: straight runs of instructions within one physical page, found by physical address and decoding mode
-// and shared by all cores that a host thread runs. A write to bytes of decoded code makes the blocks stale: each of
-// their operations then leaves the block and looks it up again. No core runs stale code, not even one that writes to
-// its own block. TLBs lose the right of direct writes to pages that hold decoded code.
+// Decoded blocks: straight-line runs of instructions within one physical page, found by physical address and decoding
+// mode and shared by all cores that a host thread runs. A write to bytes of decoded code makes the blocks stale: each
+// of their operations then leaves the block and looks it up again. No core runs stale code, not even one that writes to
+// its own block. TLBs do not allow direct writes to pages that hold decoded code.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class TimingTable; // timed/op_timing.hh
 struct alignas(32) Block {
     static constexpr unsigned kMaxOps = 48;
     std::uint64_t key = 0; ///< physical address << 2 | mode
-    PhysAddr second;       ///< if `crosses`: where the next page is
+    PhysAddr second;       ///< if `crosses`: physical address of the next page
     /// A guess at the next block and where cores remember it, for host prefetches only: the block may have been freed,
     /// and threads that run this block in parallel may mix two guesses.
     std::atomic<const void *> successor = nullptr;
@@ -38,7 +38,7 @@ struct alignas(32) Block {
     std::atomic<bool> ordinary = false; ///< it is timed, and does not cross pages
     std::uint8_t count = 0;             ///< instructions; there is one operation more, which ends the block
     bool stale : 1 = false;
-    bool kept : 1 = false;    ///< lives on until it is stale: may be remembered
+    bool kept : 1 = false;    ///< lives until it is stale, so cores may remember it
     bool crosses : 1 = false; ///< its one instruction ends in the next page
 
     unsigned bytes() const { return ops()[count].start; }
@@ -68,7 +68,7 @@ struct alignas(32) Block {
         void operator()(Block *) const;
     };
     using Ptr = std::unique_ptr<Block, Free>;
-    /// With room for `operations`, which are all ones that do nothing.
+    /// A block with room for `operations`, all of them default-constructed.
     static Ptr make(std::size_t operations);
 
   private:
@@ -89,13 +89,14 @@ class BlockCache {
     /// `global` is set to whether the page is a global one.
     Block *find(Core &, bool single = false, bool *global = nullptr);
 
-    /// The same in 64-bit mode if the page's translation and the block are known, so that nothing is walked, decoded or
-    /// refused; the core remembers the block, which it did not before. Null: one is not known, and nothing has
-    /// happened.
+    /// The same in 64-bit mode, if the page's translation and the block are known: no page walk, no decoding and no
+    /// fault. For a core that does not remember the block; it then does. Null: translation or block is not known, and
+    /// nothing has happened.
     Block *find_at_hand(Core &);
 
-    /// The block of this key, for a core that held it by a remembered jump; `second` is the page in which its last
-    /// instruction ends, if that is another one. Null: no block can have been there.
+    /// The block of this key, decoded if it is new, for a core that remembered it when a checkpoint was written.
+    /// `second` is the page in which its last instruction ends, if that is another one. Null: no block can have been
+    /// there.
     Block *recall(Core &, std::uint64_t key, PhysAddr second);
 
     /// A core that may run blocks of this cache. Direct writes of these cores to code pages are revoked.
@@ -115,18 +116,18 @@ class BlockCache {
     }
     /// False: guarded_dram() is false for all bytes of this one's page.
     bool may_guard(const Core &c, Addr dram) const { return map_->marked(dram >> 12) || has_news(c); }
-    /// False: no bytes are guarded but those of pages that TLBs say not to write to directly.
+    /// False: guarded bytes lie only in pages that TLBs do not allow to be written directly.
     bool has_news(const Core &c) const { return map_->has_news(c.chip); }
     bool guarded(const Core &c, PhysAddr a, unsigned size) const {
         return guarded_dram(c, phys_.dram_address(a), size);
     }
-    /// True if the page holds decoded code, as the shared map has it.
+    /// True if the page holds decoded code, according to the shared map.
     bool code_page(PhysAddr a) const { return code_dram(phys_.dram_address(a)); }
     bool code_dram(Addr dram) const { return map_->marked(dram >> 12); }
     /// [a, a + size) was written, within one page. No other thread runs cores meanwhile.
     void written(PhysAddr a, unsigned size);
-    /// A store of `c` to [dram, dram + size), within one page, has left a buffer. With several processes it counts at the next
-    /// barrier.
+    /// A store of `c` to [dram, dram + size), within one page, has left a buffer. With several logical processes, it
+    /// takes effect on blocks at the next barrier.
     void written_late(const Core &c, Addr dram, unsigned size);
     /// Any amount of memory was written past the cores (DMA, the loader).
     void written_range(PhysAddr a, std::uint64_t size);
@@ -134,13 +135,13 @@ class BlockCache {
     void clear();
     /// Frees what went stale. Only while no core is inside a block.
     void collect();
-    /// The same here and in the other caches, of each that has more than `most` such blocks.
+    /// Calls collect() on each cache, this one included, that has more than `most` stale blocks.
     void collect_over(std::size_t most);
     std::size_t garbage() const { return graveyard_.size(); }
     /// Detailed mode, before the block first runs there: gives its operations their timing.
     void time(Block &);
     const TimingTable &timings() const { return *timings_; }
-    /// From now on; all blocks are forgotten. Only while no core is inside one.
+    /// Uses these probes from now on, and forgets all blocks. Only while no core is inside one.
     void probe(std::shared_ptr<Probes> probes);
     Probes *probes() const { return probes_.get(); }
     /// The block of this key; null: none.
@@ -170,7 +171,7 @@ class BlockCache {
     std::unordered_map<std::uint64_t, std::vector<Block *>> pages_; ///< blocks by page
     std::shared_ptr<CodeMap> map_;
     std::vector<BlockCache *> peers_;
-    std::vector<Block *> outdated_; ///< owned, and no longer found: their second page was another one
+    std::vector<Block *> outdated_; ///< owned, but no longer found, because their second page is another one now
     struct Fresh {
         const Block *block;
         unsigned chip; ///< the chip that decoded it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What detailed mode needs of a decoded block before it first runs there: the timing of its operations, and at which of them a
-// line of code is fetched.
+// What detailed mode needs of a decoded block before it first runs there: the timing of its operations, and the
+// operations at which a line of code is fetched.
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -17,7 +17,7 @@ Mode mode_of(const Block &b) { return static_cast<Mode>((b.key & 3) - 1); }
 
 } // namespace
 
-/// Gives each operation its timing without a look at the others. False: that cannot be done.
+/// Gives each operation its timing from its own bytes, without a look at the others. False: that cannot be done.
 bool BlockCache::number_by_heads(Block &b, std::span<const std::uint8_t> code) {
     if (b.crosses)
         return false;

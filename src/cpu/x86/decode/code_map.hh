@@ -74,8 +74,8 @@ class CodeMap {
         tell_of_first(chip);
         fresh_[chip].stores.push_back({dram, size});
     }
-    /// At a barrier: enters all logs into the map and calls `show(entry, first)` for each entry (first: it marks its page), then
-    /// `stored(dram)` for each noted store to lines with code.
+    /// At a barrier: enters all logs into the map, and calls `show(entry, first)` for each entry (first: it marks its
+    /// page), then `stored(dram)` for each noted store to lines with code.
     template <class F, class G> void settle(F &&show, G &&stored) {
         for (Fresh &f : fresh_) {
             for (const News &n : f.news) {
@@ -129,7 +129,7 @@ class CodeMap {
             on_news();
     }
     std::vector<Fresh> fresh_{1};      ///< by chip
-    std::vector<std::uint64_t> pages_; ///< a bit for each page: is in lines_
+    std::vector<std::uint64_t> pages_; ///< a bit for each page: lines_ has it
     std::unordered_map<std::uint64_t, std::uint64_t> lines_;
     bool side_by_side_ = false;
 };

@@ -118,8 +118,8 @@ const char *not_beside_the_host(const ZydisDecodedInstruction &z, const ZydisDec
         return "system";
     if (z.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
         return "far";
-    // With an operand-size prefix, a branch of other code than 16-bit code cuts its target; in 64-bit mode on AMD
-    // processors only.
+    // With an operand-size prefix, a branch outside 16-bit code truncates its target; in 64-bit mode on AMD processors
+    // only.
     if (z.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && (z.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) &&
         !sixteen_bit_code)
         return "16-bit near branch";

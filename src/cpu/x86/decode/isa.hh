@@ -14,7 +14,7 @@
 
 namespace moscope::x86 {
 
-/// The CPUID bit that an instruction set hangs on, named as /proc/cpuinfo does.
+/// The CPUID bit on which an instruction set depends, named as in /proc/cpuinfo.
 struct IsaFeature {
     const char *name; ///< "": every processor has it
     std::uint32_t function = 0;
@@ -22,11 +22,11 @@ struct IsaFeature {
     unsigned bit = 0;
 };
 
-/// Why an instruction with these operands cannot run beside the host's own in user mode; null: it can.
-/// What native tests (tests/cpu/x86/native) leave out is this and nothing else.
+/// Why native tests (tests/cpu/x86/native) cannot compare an instruction with these operands with the host's own in
+/// user mode; null: they can. They leave out nothing else.
 const char *not_beside_the_host(const ZydisDecodedInstruction &, const ZydisDecodedOperand *);
 
-/// Null: later than what the model knows of, or another vendor's.
+/// The CPUID bit of an instruction set. Null: the set is newer than the model knows, or another vendor's.
 const IsaFeature *feature_of(ZydisISASet);
 
 /// The instruction sets that a processor promises.
@@ -45,12 +45,12 @@ class Promises {
 
 /// One mnemonic of one instruction set, over all modes, prefixes and operands that the decoder accepts.
 struct IsaRow {
-    std::string mnemonic, set, feature; ///< feature "": everybody's; "-": of no processor that the model knows
+    std::string mnemonic, set, feature; ///< feature "": every processor has it; "-": none that the model knows
     std::string group;                  ///< the instruction group that has it; empty: none
     bool promised = false;
     unsigned forms = 0;               ///< mnemonic, operand kinds and sizes, mode
-    unsigned compared = 0;            ///< those that run beside the host's own
-    std::set<std::string> apart;      ///< why others do not
+    unsigned compared = 0;            ///< forms that native tests compare with the host's own
+    std::set<std::string> apart;      ///< why they do not compare others
     std::vector<std::string> lacking; ///< bytes of an example of each form that no group takes
 };
 

@@ -136,7 +136,7 @@ const ZydisDecoder &decoder(Mode mode) {
         ZydisDecoderInit(&d[2], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
         for (ZydisDecoder &x : d) {
             ZydisDecoderEnableMode(&x, ZYDIS_DECODER_MODE_AMD_BRANCHES, ZYAN_TRUE);
-            // Later extensions that the family decodes as what they were before.
+            // Later extensions, whose encodings the family decodes as older instructions.
             for (auto later : {ZYDIS_DECODER_MODE_TZCNT, ZYDIS_DECODER_MODE_MPX, ZYDIS_DECODER_MODE_CET,
                                ZYDIS_DECODER_MODE_WBNOINVD, ZYDIS_DECODER_MODE_CLDEMOTE})
                 ZydisDecoderEnableMode(&x, later, ZYAN_FALSE);

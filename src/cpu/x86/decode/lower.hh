@@ -91,7 +91,7 @@ void fill_operands(const Insn &, Op &);
 /// otherwise the run stops and names it.
 Exec lower_unmodelled(bool promised);
 
-/// The decoder of a mode, set to what the family takes the bytes for.
+/// The decoder of a mode, set up to decode as the processor family does.
 const ZydisDecoder &decoder(Mode);
 
 // --- instructions that fault whatever their operands

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The far forms of JMP, CALL and RET, which cpu/x86/exec/system/control.cc takes over from the near ones (AMD 24594).
+// The far forms of JMP, CALL and RET (AMD 24594). The group of near branches passes them on to
+// cpu/x86/exec/system/control.cc.
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The forms of MOV to and from segment, control and debug registers, which cpu/x86/exec/system takes over from the
-// general ones (AMD 24594). A form after which the next instruction must be looked up again ends its block itself:
-// it returns Core::leave_after with Exit::restart.
+// The forms of MOV to and from segment, control and debug registers (AMD 24594). The group of general moves passes them
+// on to cpu/x86/exec/system. A form after which the next instruction must be looked up again ends its block itself: it
+// returns Core::leave_after with Exit::restart.
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"

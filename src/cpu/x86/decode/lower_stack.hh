@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PUSH and POP of segment registers, which cpu/x86/exec/system takes over from the general forms (AMD 24594). POP ends
-// its block itself if the next instruction must be looked up again (as in lower_mov.hh).
+// PUSH and POP of segment registers (AMD 24594). The group of general pushes and pops passes them on to
+// cpu/x86/exec/system. POP ends its block itself if the next instruction must be looked up again (as in lower_mov.hh).
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first operand of an instruction as a register or memory, for instruction functions that are templates over
-// which of the two it is: read it, or read, change and write it back (under LOCK as one access).
+// Access to an operand that is a register or in memory, for instruction functions that are templates over which of the
+// two it is. They read it, or read, change and write it back (under LOCK as one access).
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"
@@ -8,7 +8,7 @@
 
 namespace moscope::x86 {
 
-/// destination = f(destination); f runs once, after all that can fault. The function's return value.
+/// destination = f(destination). f runs once, after all that can fault. Returns what the instruction function returns.
 template <class T, bool kMemory, class F> inline const Op *change(Core &c, const Op *op, F &&f) {
     if constexpr (kMemory) {
         Addr a;
@@ -19,7 +19,7 @@ template <class T, bool kMemory, class F> inline const Op *change(Core &c, const
     return op + 1;
 }
 
-/// The operand that may be in memory: there, or in the register at byte offset `r`.
+/// Reads the operand from memory, or from the register at byte offset `r`. False: fault.
 template <class T, bool kMemory> inline bool read_operand(Core &c, const Op *op, unsigned r, T &out) {
     if constexpr (kMemory) {
         Addr a;
@@ -43,7 +43,8 @@ template <class F, std::uint8_t Op::*kRegister = &Op::src> struct OnOperand {
     };
 };
 
-/// F<false> or F<true> (with a template At over the operand's type) by where operand `i` is, at its own size.
+/// Chooses F<true> if operand `i` is in memory, otherwise F<false>, and in it the template At for the operand's own
+/// size.
 template <template <bool> class F> Exec by_place(const Insn &insn, unsigned i = 0) {
     return insn.is_mem(i) ? by_size<F<true>::template At>(insn.bytes(i))
                           : by_size<F<false>::template At>(insn.bytes(i));

@@ -23,7 +23,7 @@ const Op *probed(Core &c, const Op *op) {
     const Probed before{c.r[rdi], c.r[rsi], c.r[rdx], c.r[rsp]};
     const Op *const next = hook.exec(c, op);
     if (c.exit != Exit::none && c.left_at == op)
-        return next; // it is begun again, after a page fault for instance
+        return next; // it will run again, for example after a page fault
     if (c.timed)
         c.timed->disturb();
     for (const unsigned probe : hook.probes)

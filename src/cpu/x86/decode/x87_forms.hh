@@ -37,7 +37,7 @@ inline void remember(Core &c, const Op *op, Code code, Addr a) {
     c.fpu.operand_ds = c.seg[op->seg == seg_none ? unsigned{ds} : op->seg].selector;
 }
 
-// The way that serves all, by operands: registers, registers and RFLAGS (FCMOV, FCOMI), memory.
+// The general functions, by operands: registers, registers and RFLAGS (FCMOV, FCOMI), memory.
 const Op *with_registers(Core &, const Op *);
 const Op *with_flags(Core &, const Op *);
 const Op *with_memory(Core &, const Op *);
