@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The core's data port: how data accesses reach DRAM once their addresses are translated. It has two forms with the
-// same members. The functional form copies bytes and takes no time. The timed form goes through the core of detailed
-// mode (timed/timed_core.hh). with_data_port() chooses the form; no other code of an access asks for the mode. The
-// forms are no virtual classes: the access path is compiled once for each.
+// same members. The functional form copies bytes and takes no time. The timed form goes through the core in detailed
+// mode (timed/timed_core.hh). with_data_port() chooses the form; other code on the access path asks for the mode only
+// for short cuts. The forms have no virtual functions: the access path is compiled once for each.
 #pragma once
 
 #include <cstring>
@@ -21,12 +21,12 @@ class FunctionalDataPort {
     bool load_translated(Addr, void *, unsigned, bool) { return false; }
     bool store_translated(Addr, const void *, unsigned, bool) { return false; }
     bool modify_ahead(Addr, unsigned, void (*)(void *, void *), void *, bool) { return false; }
-    /// The linear address of the coming accesses.
+    /// Sets the linear address of the accesses that follow.
     void at_linear(Addr) {}
-    /// A data access to a page (its address shifted by its size).
+    /// A data access to a page (its address shifted right by log2 of its size).
     void l1_tlb(std::uint64_t, bool /*global*/) {}
 
-    /// DRAM within a page, whose bytes are at `host`.
+    /// Accesses to DRAM within a page, whose bytes are at `host`.
     void load(PhysAddr, const std::byte *host, void *to, unsigned size) { std::memcpy(to, host, size); }
     void store(PhysAddr, std::byte *host, const void *from, unsigned size) { std::memcpy(host, from, size); }
     void modify(PhysAddr, std::byte *host, unsigned, void (*f)(void *, void *), void *context, bool) {
@@ -52,7 +52,7 @@ class FunctionalDataPort {
         f(context, host);
     }
 
-    /// CLFLUSH: no cache holds the line of this address when it is done.
+    /// CLFLUSH: when it is done, no cache holds the line of this address.
     void flush(PhysAddr) {}
     /// A software prefetch of the line at this linear address.
     void prefetch(Addr, bool /*write*/, bool /*user*/) {}
@@ -140,7 +140,8 @@ class TimedDataPort {
     void wrote_code(PhysAddr at, unsigned size) { timed_.wrote_code(at, size); }
 
   private:
-    /// Most accesses: DRAM, within a line, of a page that the TLB allows. `dram` is the address there.
+    /// Translates most accesses: to DRAM, within a line, in a page whose TLB entry allows them. `dram` is the address
+    /// there. False: the access takes the general path.
     bool translated(Addr va, unsigned size, bool user, Addr need, Addr &dram) {
         if (line_offset(va) + size > kLineBytes || c_.check_alignment || (c_.watched & Core::kWatchData))
             return false;

@@ -22,7 +22,7 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
     p.size[0] = first;
     p.size[1] = size - first;
     p.count = first == size ? 1 : 2;
-    if (p.count == 2 && c.long_mode() && !canonical(va + first)) { // before any page is looked for
+    if (p.count == 2 && c.long_mode() && !canonical(va + first)) { // before any page is looked up
         c.raise(exc_gp, 0);
         c.fault.not_canonical = true;
         return false;
@@ -35,8 +35,9 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
 
 bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
 
-/// False: #AC, or a pending #GP is left to translation. x87 operands of 80 bits want eight bytes; media operands that
-/// may lie anywhere are looked at only if MXCSR.MM makes alignment a matter of this check.
+/// False: #AC. A non-canonical address passes: its translation raises #GP. x87 operands of 80 bits need an alignment of
+/// 8 bytes. Media operands of 16 bytes are checked only if MXCSR.MM is set, which makes their alignment a matter of
+/// this check.
 bool aligned(Core &c, Addr va, unsigned size, As as) {
     if (__builtin_expect(!c.check_alignment, 1) || as == As::system)
         return true;
@@ -194,7 +195,8 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
 
 namespace {
 
-/// Direct::read or write of a page of detailed mode, with which naturally aligned addresses in the page agree.
+/// The value of Direct::read or Direct::write in detailed mode that matches `va`. An address that is not naturally
+/// aligned matches none.
 template <unsigned kBytes> constexpr Addr page_of_aligned(Addr va) {
     return (va & ~Addr{0xfff - (kBytes - 1)}) | Tlb::Direct::kTimed;
 }
@@ -209,9 +211,9 @@ bool held(Core &c, Addr va, Tlb::Direct &e) {
     return true;
 }
 
-// Apart from the short paths, so that these save no registers for them.
+// Functions of their own, so that the short paths save no registers for them.
 template <unsigned kBytes> [[gnu::noinline]] LoadedWord<kBytes> load_general(Core &c, Addr va) {
-    // Mostly it lacks no more than a translation.
+    // Mostly, only the translation is missing.
     if (c.timed && c.tlb != &Core::nothing && !c.timed->looks_ahead() && line_offset(va) <= kLineBytes - kBytes) {
         PhysAddr at;
         if (!translate(c, va, Kind::read, c.cpl == 3, at))
@@ -243,7 +245,7 @@ template <unsigned kBytes> [[gnu::noinline]] bool store_unheld(Core &c, Addr va,
 
 } // namespace
 
-// All that these call last, they end with: no registers are saved.
+// These functions make only tail calls, so they save no registers.
 template <unsigned kBytes> LoadedWord<kBytes> load_sized(Core &c, Addr va, Tlb::Direct &e) {
     if (e.read != page_of_aligned<kBytes>(va) || e.held != c.timed->l1_tlb().generation())
         return load_unheld<kBytes>(c, va, e);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory as instructions see it: linear addresses of operands, loads, stores and read-modify-writes. The fast
-// path is a look into the core's TLB and a copy; what it does not hold (misses, device registers, accesses
-// that cross a page, pages with decoded code, every access in detailed mode) goes through memory.cc. All return false
-// on a guest fault, which is then in Core::fault.
+// Memory as instructions see it: linear addresses of operands, loads, stores and read-modify-writes. The fast path is a
+// look-up in the core's TLB and a copy; everything else (TLB misses, device registers, accesses that cross a page,
+// stores to pages with decoded code, every access in detailed mode) goes through memory.cc. All return false on a guest
+// fault, which is then in Core::fault.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,8 @@
 
 namespace moscope::x86 {
 
-/// Who asks: the current privilege level, or the processor itself for descriptor tables, TSS and the like.
+/// Whose rights an access has: those of the current privilege level, or the processor's own, for descriptor tables, TSS
+/// and the like.
 enum class As : std::uint8_t { current, system };
 
 bool load_slow(Core &, Addr, void *to, unsigned size, As = As::current);
@@ -22,8 +23,8 @@ bool store_slow(Core &, Addr, const void *from, unsigned size, As = As::current)
 /// `e`: the TLB's entry for the address.
 template <unsigned kBytes> LoadedWord<kBytes> load_sized(Core &, Addr, Tlb::Direct &e);
 template <unsigned kBytes> bool store_sized(Core &, Addr, Word<kBytes>, Tlb::Direct &e);
-/// In detailed mode, of `n` stores of the same bytes side by side: the next ones that take that path together. Returns
-/// how many; 0: the next is to be stored alone.
+/// In detailed mode: of `n` adjacent stores of the same bytes, makes the next ones that can take that path together.
+/// Returns how many; 0: the next one has to be stored alone.
 template <unsigned kBytes> std::uint64_t store_several(Core &, Addr, const void *from, std::uint64_t n);
 template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kBytes & (kBytes - 1));
 /// f(context, bytes) runs once on the bytes, with write permission; `locked`: as one indivisible access.
@@ -33,7 +34,7 @@ template <unsigned kBytes> bool modify_sized(Core &, Addr, void (*f)(void *, voi
 
 /// Linear address of a memory operand with masking and segment checks (segment.cc); false on #GP, #SS.
 bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out, unsigned skip = 0);
-/// The same by value, so that the address that is mostly found without it lives in a register.
+/// The same by value, so that the address, which mostly needs no such call, stays in a register.
 struct Addressed {
     std::uint64_t ok;
     Addr at;
@@ -41,7 +42,7 @@ struct Addressed {
 Addressed legacy_address(Core &, const Op *, unsigned size, bool write, unsigned skip);
 
 /// Linear address of the memory operand of `op`, or of the part of it that begins `skip` bytes into it. A part's offset
-/// wraps at the address size; what begins before the end and reaches over it goes on behind.
+/// wraps at the address size; a part that begins below this limit and extends over it does not wrap within itself.
 inline bool address(Core &c, const Op *op, unsigned size, bool write, Addr &out, unsigned skip = 0) {
     const auto *file = reinterpret_cast<const std::uint8_t *>(c.r);
     std::uint64_t b, i;
@@ -125,13 +126,14 @@ template <class T> inline bool store_part(Core &c, const Op *op, unsigned skip, 
     Addr a;
     return address(c, op, sizeof(T), true, a, skip) && store(c, a, value);
 }
-/// The part could be written.
+/// Whether the part can be written; it keeps its value. False: fault.
 template <class T> inline bool try_part(Core &c, const Op *op, unsigned skip) {
     Addr a;
     return address(c, op, sizeof(T), true, a, skip) && modify<T>(c, a, false, [](T x) { return x; });
 }
 
-/// Around an access to a device register or port: in detailed mode everything before has happened, and it takes time.
+/// Surrounds an access to a device register or port: in detailed mode, all earlier events have happened before it, and
+/// it takes time.
 class DeviceAccess {
   public:
     explicit DeviceAccess(Core &c);
@@ -144,10 +146,11 @@ class DeviceAccess {
     std::uint64_t before_;
 };
 
-/// After a write to DRAM, within one page: it may have been of decoded code.
+/// To be called after a write to DRAM, within one page: handles a write to decoded code.
 void tell_written(Core &c, PhysAddr at, unsigned size);
 
-/// Fences and serializing instructions: all stores of the core have been performed (at once in functional mode).
+/// For fences and serializing instructions: waits until all stores of the core have been performed (in functional mode,
+/// they have).
 void serialize(Core &);
 /// Orders non-temporal stores before later stores; others are in order anyway.
 void store_fence(Core &);

@@ -28,7 +28,7 @@ struct Leaf {
     unsigned shift() const { return E::shift_of(bits); }
 };
 
-/// The update of an entry that has been read before. It is made only if all else of the entry is still as it was.
+/// The update of an entry that has been read before. It is made only if the rest of the entry has not changed.
 template <class T> struct Update {
     T before, bits;
     bool made = false;
@@ -45,8 +45,8 @@ template <class T> struct Update {
     }
 };
 
-/// A format of page tables: entries of one type, `kLevels` deep, each level `kBits` of the address; large pages at the
-/// levels of kLarge, by bit.
+/// A format of page tables: entries of one type, `kLevels` deep; each level translates `kBits` bits of the address. Bit
+/// n of kLarge: level n may have large pages.
 struct LongMode {
     using Entry = std::uint64_t;
     static constexpr int kLevels = 4;
@@ -147,14 +147,15 @@ struct Walk {
             return fault(err_present);
         const bool dirties = kind == Kind::write && !(last & kDirty);
         if (side_effects && (!(all & kAccessed) || dirties) && !update(entry_at, entry, F::kLevels == 3 ? 1 : 0, depth))
-            return run<F>(root, leaf, large); // as the tables are now
+            return run<F>(root, leaf, large); // again, with the tables as they are now
         using E = Tlb::Entry;
         leaf.bits = ((last & kGlobal) && (c.cr4 & cr4::pge) ? E::kGlobal : 0) | (write ? E::kWritable : 0) |
                     (execute ? E::kExecutable : 0) | ((last & kDirty) || dirties ? E::kDirty : 0) | E::shifted(shift);
         return true;
     }
 
-    /// Accessed and dirty bits, each as a locked update of its entry. False: an entry is no longer what was read.
+    /// Sets accessed and dirty bits, each with a locked update of its entry. False: an entry is no longer what was
+    /// read.
     template <class T> bool update(const Addr *entry_at, const T *entry, int first, int last) const {
         for (int d = first; d <= last; ++d) {
             const auto want = static_cast<T>(d == last && kind == Kind::write ? kAccessed | kDirty : kAccessed);
@@ -175,8 +176,8 @@ struct Walk {
 
 bool nx_counts(const Core &c) { return (c.efer & efer::nxe) && (c.cr4 & cr4::pae); }
 
-/// Where an access to a physical page goes: a core's local APIC is at the base that it has set, over whatever else is there
-/// (AMD 24593, section 16.3.1).
+/// The page that an access to a physical page reaches: a core's local APIC is at the base that it has set, and hides
+/// what else is there (AMD 24593, section 16.3.1).
 Addr reached(const Core &c, Addr page) {
     using Apic = dev::InterruptSource;
     constexpr Addr kNothing = Apic::kRegisters - kPage; // no device is there
@@ -189,7 +190,7 @@ Addr reached(const Core &c, Addr page) {
     return page == base ? Apic::kRegisters : page == Apic::kRegisters ? kNothing : page;
 }
 
-/// Where the page of `e` may be accessed directly.
+/// Fills in where the page of `e` may be accessed directly.
 inline void let_direct(Core &c, const Tlb::Entry &e, Tlb::Direct &d) {
     d.read = d.write = Tlb::kNoPage;
     d.held = 0;
@@ -209,7 +210,7 @@ void remember(Core &c, bool user, Addr va, const Leaf &leaf) {
     let_direct(c, e, tlb.direct_at(va));
 }
 
-/// A large page that is remembered, if the access is one that needs no walk.
+/// Translates by a remembered large page. False: there is none, or the access needs a walk.
 bool large_page(Core &c, Addr va, Kind kind, bool user, Leaf &leaf) {
     using E = Tlb::Entry;
     const Tlb::Large &l = c.tlbs[user].large_at(va);

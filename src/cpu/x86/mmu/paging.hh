@@ -14,7 +14,7 @@ enum class Kind : std::uint8_t { read, write, fetch };
 /// the TLB. False: #PF or #GP in Core::fault.
 bool translate(Core &, Addr va, Kind, bool user, PhysAddr &out);
 
-/// Where the TLB's entry, filled in else, may be accessed directly.
+/// Fills in Tlb::Direct for the TLB's entry of `va`, whose other part is filled in already.
 void let_direct(Core &, bool user, Addr va);
 
 /// As translate, for debuggers: no side effects, no rights. False: not mapped.

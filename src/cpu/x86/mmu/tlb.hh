@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Translations that a core remembers, arranged for the interpreter: direct-mapped, one entry per 4-KiB page
-// whatever the guest's page size, with the host address of the page where it may be accessed directly. Two of
-// them exist per core, for supervisor and for user accesses. This is not the model of the family's TLBs, whose
-// sizes and timing belong to detailed mode. A guest that changes page tables without INVLPG, CR3 and the like sees
-// which entries it still holds, so checkpoints hold them as well (translations.hh).
+// Translations that a core remembers, arranged for the interpreter: direct-mapped, one entry per 4-KiB page whatever
+// the guest's page size, with the host address of the page where it may be accessed directly. Two of them exist per
+// core, for supervisor and for user accesses. This is not the model of the family's TLBs, whose sizes and timing belong
+// to detailed mode. A guest that changes page tables without INVLPG, CR3 and the like can see which entries a TLB still
+// holds, so checkpoints hold them as well (translations.hh).
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ struct Tlb {
     static constexpr unsigned kEntries = 512;
     static constexpr Addr kNoPage = 1; ///< equals no page address
 
-    /// What most accesses want to know of a page in DRAM.
+    /// What most accesses need to know of a page in DRAM.
     struct alignas(32) Direct {
-        /// Of an entry of detailed mode, beside the page's address: equals no page that functional mode looks for.
+        /// A bit that marks `read` and `write` in detailed mode: they then equal no page that functional mode looks
+        /// for.
         static constexpr Addr kTimed = 16;
         Addr read = kNoPage;  ///< page that may be read directly
         Addr write = kNoPage; ///< page that may be written directly (dirty already, holds no decoded code)
-        /// To be added to a virtual address: gives the host address; in detailed mode the DRAM address.
+        /// Added to a virtual address, gives the host address; in detailed mode, the DRAM address.
         std::uint64_t distance = 0;
         /// Detailed mode: L1Tlb::generation() when the page was last found there.
         std::uint64_t held = 0;
@@ -33,7 +34,7 @@ struct Tlb {
         Addr page = kNoPage;
         static constexpr Addr kGlobal = 1, kWritable = 2, kExecutable = 4, kDirty = 8;
         static constexpr unsigned kShiftAt = 4; ///< log2 of the guest's page size: six bits
-        Addr phys = 12 << kShiftAt;             ///< physical page, with these
+        Addr phys = 12 << kShiftAt;             ///< physical page, with the bits above
         static unsigned shift_of(Addr bits) { return bits >> kShiftAt & 63; }
         unsigned shift() const { return shift_of(phys); }
         static constexpr Addr kShift = Addr{63} << kShiftAt;
@@ -43,7 +44,7 @@ struct Tlb {
     Direct direct[kEntries];
     Entry entry[kEntries];
 
-    /// Large pages, by 2 MiB: what fills the entries above without another walk.
+    /// Large pages, in pieces of 2 MiB, from which the entries above are filled without another walk.
     struct Large {
         Addr number = ~Addr{0};            ///< virtual address / 2 MiB
         Addr phys = 21 << Entry::kShiftAt; ///< of the 2 MiB, with the bits of Entry::phys

@@ -9,12 +9,12 @@ namespace moscope::x86 {
 namespace {
 
 struct Page {
-    Addr page, phys; ///< of Tlb::Large the number, instead of the page
+    Addr page, phys; ///< `page`: for Tlb::Large, its number
     std::uint8_t shift;
     void archive(Archive &a) { a(page, phys, shift); }
 };
 
-/// An entry of Core::jumps: at `rip`, in the mode, privilege and kind of page that `how` says, that block begins.
+/// An entry of Core::jumps: the block that begins at `rip`, in the mode, privilege and kind of page that `how` says.
 struct Begins {
     Addr rip;
     std::uint8_t how; ///< the low bits of its tag

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a core remembers of translations, in a checkpoint: the entries of its TLBs, and which block it found at an
-// address last. Page tables may say something else by then, or their accessed bits may be clear, and the core goes on
-// with what it remembers until the guest makes it look again: a run from a checkpoint has to do the same.
+// The translations that a core remembers, as a checkpoint holds them: the entries of its TLBs, and the block that it
+// last found at each address. The guest's page tables may have changed since, or their accessed bits may have been
+// cleared. The core uses what it remembers until the guest makes it look again, so a run from a checkpoint has to do
+// the same.
 #pragma once
 
 #include "cpu/x86/core.hh"

@@ -32,8 +32,8 @@ template <unsigned kBytes> struct Word {
     }
 };
 
-/// What a load returns. Not `ok`: a guest fault, and no bytes. `ok` is as wide as a register: a function that passes the
-/// result of another on need not put it together again.
+/// What a load returns. Not `ok`: a guest fault, and no bytes. `ok` is as wide as a register, so that a function can
+/// pass on the result of another without repacking it.
 template <unsigned kBytes> struct LoadedWord {
     std::uint64_t ok = false;
     Word<kBytes> word{};
