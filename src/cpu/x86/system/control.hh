@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes of control, debug and mode registers with their checks and everything that follows from them (AMD 24593,
+// Writes of the control registers and EFER, with their checks and everything that follows from them (AMD 24593,
 // sections 3.1, 13.1 and 14.6). All functions return false on a fault.
 #pragma once
 

@@ -19,7 +19,7 @@ struct CpuidLeaf {
 /// A model-specific register without an effect in the model.
 struct MsrModel {
     std::uint64_t reset = 0;
-    std::uint64_t writable = ~std::uint64_t{0}; ///< bits that a write changes; none: a write is #GP
+    std::uint64_t writable = ~std::uint64_t{0}; ///< bits that a write changes; 0: a write raises #GP
 };
 
 struct CpuModel {

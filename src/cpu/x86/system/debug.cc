@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Breakpoints of DR0 to DR3 (AMD 24593, section 13.1). While one is enabled that may strike, instructions run
-// one by one where they have to, and loads and stores leave the fast path, which therefore knows nothing of them.
+// Breakpoints of DR0 to DR3 (AMD 24593, section 13.1). While one is enabled, instructions run one by one where
+// necessary, and loads and stores leave the fast path, which therefore does not check for breakpoints.
 #include "cpu/x86/core.hh"
 
 namespace moscope::x86 {
@@ -15,7 +15,7 @@ Addr length(const Core &c, unsigned n) {
     static constexpr Addr kBytes[] = {1, 2, 8, 4};
     return kBytes[c.dr[7] >> (18 + 4 * n) & 3];
 }
-/// Does the breakpoint's naturally aligned field meet [a, a + size)?
+/// Whether the breakpoint's naturally aligned field overlaps [a, a + size).
 bool meets(const Core &c, unsigned n, Addr a, unsigned size) {
     const Addr bytes = length(c, n), first = c.dr[n] & ~(bytes - 1);
     return a < first + bytes && first < a + size;

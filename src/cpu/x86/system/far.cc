@@ -33,7 +33,7 @@ std::uint64_t cut(std::uint64_t offset, unsigned bytes) {
     return bytes == 8 ? offset : offset & (bytes == 4 ? 0xffffffff : 0xffff);
 }
 
-/// A code segment as the target of a transfer: its kind and presence. `level` and `any_inner` say which DPL is right.
+/// Checks a code segment as the target of a transfer: its kind, its presence, and that its DPL is allowed (`dpl_fine`).
 bool check_code(Core &c, const Segment &s, bool dpl_fine) {
     const bool mixed = c.long_mode() && s.long_mode() && s.big();
     if (!s.code() || mixed || !dpl_fine)
@@ -142,7 +142,7 @@ bool call_inner(Core &c, const Gate &g, std::uint64_t next) {
     return true;
 }
 
-/// What stands behind a selector that is no code segment.
+/// A far JMP or CALL whose selector is of a call gate, a task gate or a TSS.
 bool transfer_by_system_descriptor(Core &c, std::uint16_t selector, std::uint64_t d, bool call, std::uint64_t next) {
     const Segment s = unpack(selector, d);
     const unsigned type = s.type();
@@ -233,7 +233,7 @@ bool check_return(Core &c, std::uint16_t selector, std::uint64_t offset, Segment
     return check_code(c, s, fine) && check_target(c, s, offset) && mark_accessed(c, selector, d, s);
 }
 
-/// SS that a return to an outer level, or IRETQ to the same one, loads.
+/// Checks the SS that a return to an outer level, or IRETQ to the same one, loads.
 bool check_return_stack(Core &c, std::uint16_t selector, const Segment &code, Segment &out) {
     const unsigned level = rpl(code.selector);
     if (null_selector(selector) && c.long_mode() && code.long_mode() && level != 3 && rpl(selector) == level) {
@@ -245,7 +245,7 @@ bool check_return_stack(Core &c, std::uint16_t selector, const Segment &code, Se
     return check_stack_segment(c, selector, level, exc_gp, out);
 }
 
-/// Data segments that the outer level may not use are taken away.
+/// Nulls the data segment registers whose segments the outer level may not use.
 void drop_inner_segments(Core &c) {
     for (Seg which : {es, ds, fs, gs}) {
         Segment &s = c.seg[which];

@@ -17,7 +17,7 @@ bool far_return(Core &, unsigned bytes, unsigned drop);
 /// IRET, IRETD, IRETQ; unblocks NMI.
 bool interrupt_return(Core &, unsigned bytes, std::uint64_t next);
 
-/// Is `offset` a place that instructions may be fetched from in `code`? False: #GP(0).
+/// Whether instructions may be fetched from `offset` in `code`. False: #GP(0).
 bool check_target(Core &, const Segment &code, std::uint64_t offset);
 
 /// RFLAGS bits that POPF and IRET of this operand size may change at the current privilege level.

@@ -18,7 +18,7 @@ struct Event {
     bool has_error;
     std::uint32_t error;
 
-    /// Error code of faults over the vector's gate.
+    /// Error code of the faults that the vector's gate causes.
     std::uint32_t gate_error() const { return vector * 8 + 2; }
     /// RFLAGS.RF of the pushed image: set by faults, so that their instruction breakpoint does not strike again.
     std::uint64_t resume() const {
@@ -180,7 +180,7 @@ bool enter(Core &c, const Event &e) {
     return c.long_mode() ? enter_long(c, e) : enter_protected(c, e);
 }
 
-/// Faults that lead to #DF when they meet.
+/// Faults that lead to #DF if one of them occurs while another is delivered.
 bool contributory(unsigned vector) { return vector == exc_de || (vector >= exc_ts && vector <= exc_gp); }
 bool double_fault(unsigned first, unsigned second) {
     if (first == exc_pf)
@@ -200,9 +200,10 @@ bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std:
     return false;
 }
 
-// Faults that are not contributory and meet are served one after the other (AMD 24593, section 8.2.9), and may so meet
-// without end: where a handler at level 3 has a misaligned stack, #AC's own delivery raises #AC. A processor is lost
-// then, out of reach of interrupts (CVE-2015-5307); here it shuts down, which says so.
+// If a fault occurs while another is delivered, and the two are no double fault, it is delivered in turn (AMD 24593,
+// section 8.2.9). This may go on without end: if a handler at level 3 has a misaligned stack, the delivery of #AC
+// raises #AC. A processor then hangs, out of reach of interrupts (CVE-2015-5307); here the core shuts down instead,
+// which the run reports.
 constexpr unsigned kInSeries = 64;
 
 void deliver_fault(Core &c) {
@@ -211,7 +212,7 @@ void deliver_fault(Core &c) {
         if (f.vector == exc_pf)
             c.cr2 = f.address;
         if (enter_handler(c, f.vector, Source::exception, f.has_error, f.error)) {
-            ++c.extra_cycles; // a program that does nothing but fault has its time run out as well
+            ++c.extra_cycles; // so that the time of a program that does nothing but fault runs out
             if (f.vector == exc_db)
                 c.dr[7] &= ~std::uint64_t{1 << 13}; // general detect
             return;
@@ -230,7 +231,7 @@ void deliver_fault(Core &c) {
 
 namespace {
 
-/// A pending event is taken; what its delivery leads to.
+/// Takes a pending event, and delivers the fault that this may cause.
 void take(Core &c, unsigned vector, Source source) {
     c.halted = false;
     if (!enter_handler(c, vector, source, false, 0))

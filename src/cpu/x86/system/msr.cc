@@ -25,7 +25,7 @@ RememberedMsr *find_msr(Core &c, std::uint32_t number) {
 
 namespace {
 
-/// The field of the core that a register is; null: it is none.
+/// The field of the core that holds a register; null: there is none.
 std::uint64_t *plain(Core &c, std::uint32_t number) {
     switch (number) {
     case msr::sysenter_cs: return &c.sysenter_cs;
@@ -108,7 +108,7 @@ bool write_msr(Core &c, std::uint32_t number, std::uint64_t value) {
     if (number == msr::apic_base && c.interrupts) {
         if (!c.interrupts->set_apic_base(value))
             return c.raise(exc_gp, 0);
-        c.flush_tlb(true); // translations lead to the registers' page
+        c.flush_tlb(true); // translations depend on where the registers are
         return true;
     }
     if (c.platform.msr_write(c, number, value))
@@ -134,8 +134,8 @@ void set(Core &c, std::uint32_t number, std::uint64_t value) {
         m->value = value;
 }
 
-/// Everything is write-back but the hole below 4 GiB, which variable-range MTRRs of naturally aligned powers of two
-/// take out.
+/// All memory is write-back except the hole below 4 GiB, which variable-range MTRRs take out in naturally aligned
+/// powers of two.
 void firmware_memory_types(Core &c) {
     constexpr std::uint64_t address_bits = (std::uint64_t{1} << 48) - 1, valid = 1 << 11, enable = 0xc00,
                             write_back = 6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Model-specific registers (AMD 24593, appendix A; 31116, section 2.14): those with an effect on instructions, those
-// of the machine (Platform), and those that only remember (CpuModel::msrs).
+// Model-specific registers (AMD 24593, appendix A; 31116, section 2.14): those with an effect on instructions, those of
+// the machine (Platform), and those that only hold a value (CpuModel::msrs).
 #pragma once
 
 #include "cpu/x86/core.hh"
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t tsc = 0x10, apic_base = 0x1b, sysenter_cs = 0x174
 bool read_msr(Core &, std::uint32_t number, std::uint64_t &value);
 bool write_msr(Core &, std::uint32_t number, std::uint64_t value);
 
-/// The remembered register; null: there is none of that number.
+/// The remembered register of this number; null: there is none.
 RememberedMsr *find_msr(Core &, std::uint32_t number);
 
 /// After RESET: the model's values, and the memory layout as the firmware would have left it (TOP_MEM, MTRRs).

@@ -18,7 +18,7 @@ void reset_segments(Core &c) {
     c.gdtr = c.idtr = {0, 0xffff};
 }
 
-/// What INIT leaves alone.
+/// State that RESET sets and INIT leaves alone.
 void power_on(Core &c) {
     const State fresh;
     c.cr0 = fresh.cr0;

@@ -28,7 +28,7 @@ Addr descriptor_address(const Core &c, std::uint16_t selector) {
     return ((selector & 4) ? c.ldtr.base : c.gdtr.base) + (selector & 0xfff8);
 }
 
-/// Eight bytes of the descriptor tables, `skip` bytes into the selector's descriptor.
+/// Reads 8 bytes of a descriptor table, from `skip` bytes into the selector's descriptor on.
 Found find_descriptor(Core &c, std::uint16_t selector, unsigned skip, std::uint64_t &d) {
     const bool local = selector & 4;
     if (local && !c.ldtr.present())
@@ -157,7 +157,7 @@ bool load_segment(Core &c, Seg which, std::uint16_t selector) {
 
 bool within_limit(const Segment &s, std::uint64_t offset, unsigned size) {
     const std::uint64_t last = offset + size - 1;
-    if (!s.expand_down()) // what reaches over 4 GiB is left open: hosts take flat segments, and no others, for a ring
+    if (!s.expand_down()) // over 4 GiB is undefined: hosts wrap around in flat segments only
         return last <= s.limit || (s.limit == 0xffffffff && s.base == 0);
     return offset > s.limit && last <= (s.big() ? 0xffffffffu : 0xffffu);
 }

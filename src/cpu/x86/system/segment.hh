@@ -27,12 +27,12 @@ enum SystemType : unsigned {
 bool load_segment(Core &, Seg, std::uint16_t selector);
 /// Real and virtual-8086 mode: selector * 16.
 void load_real_segment(Core &, Seg, std::uint16_t selector);
-/// CS and the privilege level after all checks; the selector's RPL becomes `cpl`.
+/// Sets CS and the privilege level, after all checks; the selector's RPL becomes `cpl`.
 void set_code_segment(Core &, Segment, unsigned cpl);
-/// A segment register without a segment, as a null selector leaves it.
+/// Leaves a segment register without a segment, as loading a null selector does.
 void set_null_segment(Core &, Seg, std::uint16_t selector);
 
-/// A selector's low two bits cut off: what error codes show.
+/// A selector without its low two bits, as error codes show it.
 constexpr std::uint32_t selector_error(std::uint16_t selector) { return selector & 0xfffcu; }
 constexpr bool null_selector(std::uint16_t selector) { return (selector & 0xfffc) == 0; }
 constexpr unsigned rpl(std::uint16_t selector) { return selector & 3; }
@@ -47,7 +47,7 @@ bool peek_descriptor(Core &, std::uint16_t selector, std::uint64_t &descriptor, 
 bool change_descriptor_type(Core &, std::uint16_t selector, std::uint64_t descriptor, unsigned type);
 /// Sets the accessed bit of a code or data descriptor, in memory and in `s`. False: page fault.
 bool mark_accessed(Core &, std::uint16_t selector, std::uint64_t descriptor, Segment &s);
-/// The hidden part from a descriptor.
+/// The segment register that a descriptor gives, with its hidden part.
 Segment unpack(std::uint16_t selector, std::uint64_t descriptor);
 
 /// [offset, offset + size) lies within the segment's limit.
@@ -55,11 +55,12 @@ bool within_limit(const Segment &, std::uint64_t offset, unsigned size);
 /// Linear address of an offset into a segment, with the checks of the current mode. False: #GP or #SS.
 bool segment_address(Core &, Seg, std::uint64_t offset, unsigned size, bool write, Addr &out);
 
-/// Checks and loads SS for privilege level `cpl` (its RPL and DPL) as faults with `vector` if it cannot be.
+/// Checks SS for privilege level `cpl`, which must be its RPL and DPL, and gives the segment in `out`. False: fault
+/// with `vector`, or #SS if the segment is not present.
 bool check_stack_segment(Core &, std::uint16_t selector, unsigned cpl, unsigned vector, Segment &out);
-/// Stack of an inner privilege level out of the legacy TSS. False: #TS.
+/// Stack of an inner privilege level, from the legacy TSS. False: #TS.
 bool tss_stack(Core &, unsigned cpl, std::uint16_t &ss, std::uint64_t &sp);
-/// RSP out of the long-mode TSS: of privilege level `slot` (0 to 2), or IST `slot - 3` (4 to 10 are IST1 to IST7).
+/// RSP from the long-mode TSS: of privilege level `slot` (0 to 2), or IST `slot - 3` (4 to 10 are IST1 to IST7).
 bool tss_stack64(Core &, unsigned slot, std::uint64_t &sp);
 
 /// A stack that a far transfer pushes to or pops from. The core's own registers stay as they are until `commit`.
@@ -69,7 +70,7 @@ struct FarStack {
     std::uint64_t sp;
     unsigned width;          ///< bytes of the stack pointer that count: 2, 4 or 8
     bool user;               ///< accesses are those of privilege level 3
-    std::uint32_t error = 0; ///< of #SS where the limit is passed
+    std::uint32_t error = 0; ///< error code of #SS, if the limit is exceeded
 
     /// The stack that the core is using.
     static FarStack current(Core &);

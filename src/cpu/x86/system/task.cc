@@ -97,7 +97,7 @@ bool load_code(Core &c, std::uint16_t selector) {
     return true;
 }
 
-/// Segments of the new task; what faults from here on faults in it.
+/// Loads the segments of the new task. Faults from here on are those of the new task.
 bool load_segments(Core &c, const Incoming &n) {
     if (!load_ldt(c, static_cast<std::uint16_t>(n.ldt)))
         return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bit tests, scans and counts, and byte swaps (AMD 24594). A register that gives the bit's number of a memory
-// operand reaches beyond the operand: the number is a signed offset into a bit string.
+// Bit tests, scans and counts, and byte swaps (AMD 24594). If a register gives the number of a bit in memory, the
+// number is a signed offset into a bit string, which reaches beyond the operand.
 #include <bit>
 
 #include "cpu/x86/decode/operands.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Near branches: JMP, Jcc, JCXZ and LOOPcc, CALL, RET. Relative targets are kept in Op::imm as offsets from the block's
-// first byte. Far forms are in exec_control.cc, which takes them.
+// first byte. Far forms are passed on to exec/system/control.cc.
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/lower_far.hh"
 #include "cpu/x86/exec/integer/alu.hh"
@@ -10,7 +10,7 @@
 namespace moscope::x86 {
 namespace {
 
-/// Where the operand size cuts the instruction pointer.
+/// The bits of the instruction pointer that an operand size leaves.
 std::uint64_t ip_mask(unsigned bytes) { return bytes == 8 ? ~std::uint64_t{0} : bytes == 4 ? 0xffffffff : 0xffff; }
 
 /// Goes to `target`, or faults if it lies outside CS (legacy modes) or is not canonical.
@@ -28,15 +28,15 @@ const Op *go(Core &c, const Op *op, std::uint64_t target) {
     return nullptr;
 }
 
-/// Whether `go` would fault, before anything is pushed.
+/// Whether go() would succeed; asked before anything is pushed. False: #GP was raised.
 bool reachable(Core &c, std::uint64_t target) {
     const bool fine = c.code64() ? static_cast<std::int64_t>(target << 16) >> 16 == static_cast<std::int64_t>(target)
                                  : target <= c.seg[cs].limit;
     return fine || c.raise(exc_gp, 0);
 }
 
-/// In 64-bit mode near branches have 64 bits, or 16 with an operand-size prefix (AMD 24594, appendix B.2; other makers'
-/// processors ignore the prefix). True: 64.
+/// In 64-bit mode, near branches have targets of 64 bits, or 16 with an operand-size prefix (AMD 24594, appendix B.2;
+/// other makers' processors ignore the prefix). True: 64.
 bool wide(const Insn &i, Op &op) {
     if (i.mode != Mode::code64)
         return false;
@@ -46,14 +46,14 @@ bool wide(const Insn &i, Op &op) {
     return !cut;
 }
 
-/// As wide.
+/// Fills in the relative target. Returns what wide() does.
 bool fill_target(const Insn &i, Op &op) {
     op.imm = static_cast<std::uint64_t>(i.op[0].imm.value.s) + op.start + op.length;
     return wide(i, op);
 }
 
 const Op *jump_relative(Core &c, const Op *op) { return go(c, op, (c.r[reg_block] + op->imm) & ip_mask(op->width)); }
-// In 64-bit mode a relative target leaves the canonical range only by a fetch that faults by itself.
+// No check is needed: if a relative target leaves the canonical range, the fetch there faults by itself.
 const Op *jump_relative64(Core &c, const Op *op) {
     c.rip = c.r[reg_block] + op->imm;
     return nullptr;
@@ -91,7 +91,7 @@ bool load_target(Core &c, const Op *op, std::uint64_t &t) {
     });
 }
 
-/// kGo: to the target that is read from a register or memory.
+/// Runs kGo with the target that is read from a register or memory.
 template <const Op *(*kGo)(Core &, const Op *, std::uint64_t)> const Op *indirect(Core &c, const Op *op) {
     std::uint64_t t;
     return load_target(c, op, t) ? kGo(c, op, t) : c.fault_at(op);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PUSH and POP of general registers, memory and immediates, PUSHA, POPA, ENTER, LEAVE. Segment registers and PUSHF,
-// POPF are in exec_system.cc.
+// PUSH and POP of general registers, memory and immediates, PUSHA, POPA, ENTER, LEAVE. Segment registers are in
+// exec/system/segment.cc, PUSHF and POPF in flags.cc.
 #include "cpu/x86/exec/integer/stack.hh"
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/lower_stack.hh"

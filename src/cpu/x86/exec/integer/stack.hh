@@ -19,7 +19,7 @@ inline void set_sp(Core &c, std::uint64_t sp) {
     c.r[rsp] = m == 0xffff ? (c.r[rsp] & ~m) | (sp & m) : sp & m;
 }
 
-/// A stack address that is not canonical is #SS, whatever operand the instruction has besides.
+/// A stack address that is not canonical raises #SS, whatever other operand the instruction has.
 inline bool stack_fault(Core &c) {
     if (c.fault.not_canonical)
         c.fault.vector = exc_ss;

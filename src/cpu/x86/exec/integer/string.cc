@@ -49,9 +49,9 @@ std::byte *writable(const Core &c, Addr a) {
 /// Whole elements from `a` to the end of its page.
 template <class T> std::uint64_t left_in_page(Addr a) { return (0x1000 - (a & 0xfff)) / sizeof(T); }
 
-/// Each instruction: `one` does an element and moves the pointers; false: fault. `many` does up to n elements, upwards
-/// and within a page, and returns how many; 0: `one` has to. `touch` writes back the pointers that the instruction
-/// writes. Flags of a comparison are those of the last one.
+/// Members of each instruction: `one` does an element and moves the pointers; false: fault. `many` does up to n
+/// elements, upwards and within a page, and returns how many; 0: `one` has to. `touch` writes back the pointers that
+/// the instruction writes. Flags of a comparison are those of the last one.
 template <class T> struct Movs {
     static constexpr bool kCompares = false;
     static void touch(Core &c, const Op *op) {
@@ -155,7 +155,7 @@ template <class I> const Op *once(Core &c, const Op *op) { return I::one(c, op) 
 
 template <class I, unsigned kSize> const Op *repeated(Core &c, const Op *op) {
     std::uint64_t count = string_register(c, op, rcx);
-    // With the trap flag set every element is an instruction's worth; so it is where it may meet a breakpoint.
+    // With the trap flag set, every element counts as an instruction; so it does where it may meet a breakpoint.
     const bool singly = (c.flags.system & Flags::tf) || (c.watched & Core::kWatchData);
     std::uint64_t burst = singly ? 1 : kBurstBytes / kSize;
     if (op->address_bytes == 4) { // written, and so extended, even if nothing is done
@@ -196,7 +196,7 @@ template <template <class> class I> struct Select {
     };
 };
 
-/// MOVSD and CMPSD are names of SSE instructions too: those are not ours.
+/// MOVSD and CMPSD are names of SSE instructions too, which this function does not take.
 template <template <class> class I, unsigned kSize> Exec lower_string(const Insn &insn, Op &op) {
     if (insn.z.meta.category != ZYDIS_CATEGORY_STRINGOP)
         return nullptr;

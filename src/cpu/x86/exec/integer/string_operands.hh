@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Implicit memory operands, [seg:(R|E)SI], ES:[(R|E)DI] and XLAT's (AMD 24592, section 3.3.6): which segment registers
-// apply and how the pointers and the count of REP grow by address size.
+// apply, and how many bits the pointers and the count of REP have at each address size.
 #pragma once
 
 #include "cpu/x86/decode/lower.hh"
@@ -28,7 +28,7 @@ inline void string_segments(const Insn &insn, Op &op) {
     op.disp = 0;
 }
 
-/// A pointer or count register as the address size shows it.
+/// A pointer or count register, cut to the address size.
 inline std::uint64_t string_register(const Core &c, const Op *op, unsigned r) {
     return op->address_bytes == 8   ? c.r[r]
            : op->address_bytes == 4 ? static_cast<std::uint32_t>(c.r[r])

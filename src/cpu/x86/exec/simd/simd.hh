@@ -17,8 +17,8 @@ namespace moscope::x86::simd {
 using V = __m128i;
 
 // --- availability
-bool refuse(Core &);     ///< which of #UD and #NM an SSE instruction gets
-bool refuse_mmx(Core &); ///< which of #UD, #NM and #MF an MMX instruction gets
+bool refuse(Core &);     ///< raises the one of #UD and #NM that an SSE instruction gets; returns false
+bool refuse_mmx(Core &); ///< the same for #UD, #NM and #MF, and an MMX instruction
 
 /// CR0.EM, CR0.TS and CR4.OSFXSR allow SSE instructions; false: fault.
 inline bool ready(Core &c) {
@@ -64,8 +64,9 @@ inline void set_mmx(Core &c, unsigned i, std::uint64_t x) {
 // --- memory operands
 constexpr std::uint32_t kMisalignedMask = 1u << 17; ///< MXCSR.MM: packed operands may be misaligned
 
-/// 16 bytes, which must be aligned unless MXCSR.MM is set; `strict` (moves that are aligned by name): in any case. A
-/// misaligned operand beyond the limit of the stack's segment raises #GP, as on hosts.
+/// Address of 16 bytes, which must be aligned unless MXCSR.MM is set; with `strict` (moves that are aligned by name),
+/// they must be aligned in any case. A misaligned operand beyond the limit of the stack's segment raises #GP, as on
+/// hosts.
 inline bool address16(Core &c, const Op *op, bool write, Addr &a, bool strict = false) {
     const bool within = address(c, op, 16, write, a);
     if (__builtin_expect(!within, 0))
@@ -120,7 +121,7 @@ inline bool is_xmm(const Insn &i, unsigned n) {
 inline bool is_mmx(const Insn &i, unsigned n) {
     return i.is_reg(n) && ZydisRegisterGetClass(i.reg(n)) == ZYDIS_REGCLASS_MMX;
 }
-/// Points `op` at the memory operand that the instruction only implies: DS:rDI, DS replaceable.
+/// Gives `op` the memory operand that the instruction only implies: DS:rDI, or with the segment of a prefix.
 void implied_memory(const Insn &, Op &, unsigned base);
 
 // --- destination = f(destination, source [, immediate])
@@ -150,7 +151,7 @@ template <auto F, class T, bool kMemory> const Op *mmx_op(Core &c, const Op *op)
 
 /// XMM form alone.
 template <auto F> Exec lower_xmm(const Insn &, Op &op) { return op.mem ? xmm_op<F, true> : xmm_op<F, false>; }
-/// XMM form f and MMX form g, whose low half counts.
+/// XMM form F and MMX form G, of whose result the low half counts.
 template <auto F, auto G = F, class T = std::uint64_t> Exec lower_both(const Insn &insn, Op &op) {
     if (is_mmx(insn, 0))
         return op.mem ? mmx_op<G, T, true> : mmx_op<G, T, false>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Integer arithmetic, comparison, logic, packing and unpacking in lanes: SSE2 and MMX forms, and the logic and
-// unpacking of floating-point names, which only move bits (AMD 26568, 26569).
+// unpacking instructions that are named after floating point but only move bits (AMD 26568, 26569).
 #include "cpu/x86/exec/simd/simd.hh"
 
 namespace moscope::x86 {

@@ -117,7 +117,7 @@ Lane lane(Shape shape, const Xmm &d, const Xmm &s, unsigned i, std::uint32_t con
     }
 }
 
-/// Overflow or underflow traps: the flag for an inexact result then speaks of one with unbounded exponent, in the
+/// If overflow or underflow traps, the flag for an inexact result refers to a result with unbounded exponent, in the
 /// lanes that trap.
 [[gnu::noinline]] bool inexact(Shape shape, V d, V s, std::uint32_t control, std::uint32_t masks) {
     bool any = false;
@@ -140,7 +140,7 @@ bool compute_exactly(Core &c, FloatOp f, Shape shape, V d, const V &s, V &result
     load_mxcsr(control);
     result = d;
     f(result, s, raised);
-    load_mxcsr(kMxcsrDefault); // the host rounds as it is used to
+    load_mxcsr(kMxcsrDefault); // the default of the host
     raised &= kMxcsrFlags;
     if (!(masks & kUnderflow) && shape.arithmetic != Arithmetic::none && any_tiny(result, shape.lanes))
         raised |= kUnderflow;
@@ -151,7 +151,7 @@ bool compute_exactly(Core &c, FloatOp f, Shape shape, V d, const V &s, V &result
              !inexact(shape, d, s, control, masks))
         raised &= ~kInexact;
     c.mxcsr |= raised;
-    // With the guest's flags in place, the next operation's first try is the last.
+    // With the guest's flags in place, the next operation succeeds at its first try.
     if ((c.mxcsr & ~kMxcsrFlags) == kMxcsrDefault)
         load_mxcsr(c.mxcsr);
     return !unmasked || c.raise((c.cr4 & cr4::osxmmexcpt) ? exc_xf : exc_ud);

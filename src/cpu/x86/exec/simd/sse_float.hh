@@ -25,7 +25,7 @@ struct Shape {
 /// d = f(d, s), and MXCSR after it.
 using FloatOp = void (*)(V &d, const V &s, std::uint32_t &mxcsr);
 
-/// With the guest's MXCSR in place; an unmasked exception: false, with #XF (or #UD) recorded.
+/// Runs the operation with the guest's MXCSR in place. False: an unmasked exception; #XF (or #UD) is in Core::fault.
 bool compute_exactly(Core &, FloatOp, Shape, V d, const V &s, V &result);
 
 template <class F> inline bool compute(Core &c, const V &d, const V &s, V &result) {

@@ -148,8 +148,8 @@ void set_flat_stack(Core &c, std::uint64_t selector, unsigned cpl) {
                  static_cast<std::uint16_t>(kData | (cpl == 3 ? kUser : 0))};
 }
 
-/// SYSCALL and SYSRET end: unlike other instructions they are single-stepped if TF is set after them, so that a handler runs
-/// unhindered where SFMASK has TF, and the step is over when it returns.
+/// The end of SYSCALL and SYSRET. Unlike other instructions, they are single-stepped if TF is set after them. So a
+/// handler runs without traps if SFMASK clears TF, and the step ends when the handler returns.
 const Op *end_of_system_call(Core &c, const Op *op, bool was_stepped) {
     if (__builtin_expect(was_stepped || (c.flags.system & Flags::tf), 0)) {
         c.exit = Exit::traced;
@@ -194,7 +194,7 @@ const Op *system_return(Core &c, const Op *op) {
     else
         c.flags.system |= Flags::if_;
     set_flat_code(c, to64 ? selector + 16 : selector, to64 ? kCode64 : kCode32, 3);
-    // Of SS only the selector changes on this family.
+    // On this family, only the selector of SS changes.
     c.seg[ss].selector = static_cast<std::uint16_t>(((selector + 8) & 0xfffc) | 3);
     c.rip = target;
     return end_of_system_call(c, op, was_stepped);
@@ -240,7 +240,7 @@ const Form kForms[] = {
     {ZYDIS_MNEMONIC_SYSENTER, system_enter, true},
     {ZYDIS_MNEMONIC_SYSEXIT, system_exit, true},
     {{ZYDIS_MNEMONIC_UD0, ZYDIS_MNEMONIC_UD1, ZYDIS_MNEMONIC_UD2}, undefined, true},
-    {ZYDIS_MNEMONIC_RSM, undefined, true}, // outside system-management mode, which there is none of,
+    {ZYDIS_MNEMONIC_RSM, undefined, true}, // the model has no system-management mode
 };
 const Group kGroup("control transfers", kForms);
 

@@ -8,8 +8,8 @@
 namespace moscope::x86 {
 namespace {
 
-constexpr unsigned kMapOffset = 0x66; ///< of the map's offset in the TSS
-constexpr unsigned kAtOnce = 512;     ///< elements of a repeated instruction between looks at interrupts
+constexpr unsigned kMapOffset = 0x66; ///< where the TSS holds the map's offset
+constexpr unsigned kAtOnce = 512;     ///< elements of a repeated instruction between checks for interrupts
 
 /// False: #GP or a page fault on the map.
 bool mapped(Core &c, std::uint16_t port, unsigned size) {
@@ -80,7 +80,7 @@ template <class T, bool in> const Op *string_io(Core &c, const Op *op) {
     constexpr unsigned pointer = in ? rdi : rsi;
     if (!mapped(c, port, sizeof(T)))
         return c.fault_at(op);
-    // An element at a time where a trap may follow it.
+    // One element at a time if a trap may follow it.
     const bool singly = (c.flags.system & Flags::tf) || (c.watched & (Core::kWatchData | Core::kWatchPort));
     const std::uint64_t step = (c.flags.system & Flags::df) ? -std::uint64_t{sizeof(T)} : sizeof(T);
     for (unsigned k = 0;; ++k) {

@@ -66,7 +66,7 @@ const Op *halt(Core &c, const Op *op) {
     return c.leave_after(op, Exit::halt);
 }
 
-// The same PAUSE again within a few instructions: a turn of a loop that waits for another core.
+// The same PAUSE again within this many instructions: an iteration of a loop that waits for another core.
 constexpr std::uint64_t kSpinLoop = 24;
 
 const Op *pause(Core &c, const Op *op) {
@@ -97,7 +97,7 @@ const Op *wait_for_monitor(Core &c, const Op *op) {
     const auto extensions = static_cast<std::uint32_t>(c.r[rcx]);
     if (extensions > 1)
         return protection(c, op);
-    serialize(c); // what buffered stores bring could replace the line that it watches
+    serialize(c); // lines that buffered stores fetch could replace the monitored line
     return c.leave_after(op, begin_monitor_wait(c, extensions & 1) ? Exit::halt : Exit::pause);
 }
 

@@ -62,7 +62,7 @@ template <class T> struct PopSegment {
     }
 };
 
-/// LDS, LES, LFS, LGS, LSS: a register and a segment from a far pointer.
+/// LDS, LES, LFS, LGS, LSS: load a register and a segment register from a far pointer.
 template <Seg which, class T> const Op *load_far_pointer(Core &c, const Op *op) {
     T offset;
     std::uint16_t selector;

@@ -11,7 +11,8 @@
 namespace moscope::x86 {
 namespace {
 
-/// After an instruction whose form does not end blocks, but after which nothing is as it was.
+/// After an instruction whose form does not end its block: the next instruction is looked up again, because modes,
+/// translations or breakpoints have changed.
 const Op *start_anew(Core &c, const Op *op) { return c.leave_after(op, Exit::restart); }
 
 // --- MOV CRn, DRn: the general register is as wide as the mode
@@ -202,7 +203,7 @@ template <Segment State::*which, bool ldt> const Op *load_system_register(Core &
     if (!null_selector(selector)) {
         if (!system_segment(c, selector, ldt, s))
             return c.fault_at(op);
-    } else if (ldt) { // there is none
+    } else if (ldt) { // a null selector: no LDT
         s.selector = selector;
         s.attr = 0;
     } else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x87 instructions that compute, load and store: arithmetic, comparison, conversion, transcendental functions, stack
-// (AMD 26569). They run on the host's unit (x87_host.hh), with the guest's control word, so precision, rounding,
-// stack faults, flags and condition codes are a real x87's. What is common has a shorter way (x87_fast.cc).
+// (AMD 26569). They run on the host's unit (x87_host.hh) with the guest's control word, so precision, rounding, stack
+// faults, flags and condition codes are a real x87's. Common cases take a shorter path (x87_fast.cc).
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/decode/x87_forms.hh"
 #include "cpu/x86/mmu/memory.hh"
@@ -65,7 +65,8 @@ const Op *with_memory(Core &c, const Op *op) {
         return c.fault_at(op);
     X87 after = c.fpu;
     run_on_host(after, p.code, operand, flags);
-    // An unmasked exception other than an inexact result leaves memory as it is, and its address and rights unseen.
+    // An unmasked exception other than an inexact result leaves memory as it is, and its address and rights are not
+    // checked.
     constexpr unsigned kInexact = 0x20;
     const unsigned pending = after.status & ~after.control & kFlags;
     if (p.store && !(pending & ~kInexact) && !store_operand(c, op, p.bytes, operand))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // x87 control: control and status word, environment and whole-state saves in their 16- and 32-bit, real and protected
-// formats (AMD 24593 section 11.4, 26569), initialization, waiting. None of these leaves its address as last
-// instruction.
+// formats (AMD 24593 section 11.4, 26569), initialization, waiting. None of these instructions is recorded as the last
+// one.
 #include "cpu/x86/decode/lower.hh"
 #include "cpu/x86/exec/x87/x87.hh"
 #include "cpu/x86/mmu/memory.hh"
@@ -94,8 +94,8 @@ struct Environment {
     }
 };
 
-/// An area may lie on two pages: its first field of type T and its last byte are tried before any of it is used, each
-/// its limit and then its page.
+/// Whether an area, which may lie on two pages, can be written. Its first field of type T and its last byte are tried
+/// before any of it is used: for each, first the segment limit, then the page.
 template <class T> bool writable(Core &c, const Op *op, unsigned bytes) {
     Addr first, last;
     if (!address(c, op, sizeof(T), true, first))
@@ -213,7 +213,7 @@ const Op *fnclex(Core &c, const Op *op) {
 /// FENI, FDISI and FSETPM of earlier coprocessors; a pending exception stays pending.
 const Op *formerly(Core &c, const Op *op) { return ready_control(c) ? op + 1 : c.fault_at(op); }
 
-/// FWAIT is refused only if CR0 says so of both TS and MP.
+/// FWAIT raises #NM only if both TS and MP of CR0 are set.
 const Op *fwait(Core &c, const Op *op) {
     if ((c.cr0 & (cr0::mp | cr0::ts)) == (cr0::mp | cr0::ts))
         c.raise(exc_nm);

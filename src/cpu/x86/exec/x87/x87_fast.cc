@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The common case of common x87 instructions: the control word is the one that the host runs with anyway, no register
-// that it needs is empty (or, of a load, full), and no exception flag is raised that the guest does not have yet.
-// Then only the operands pass through the host's unit, whose stack is empty in between. Its sticky flags are what they
-// happen to be: one that the guest lacks sends the instruction the long way, which clears them.
+// that the instruction needs is empty (or, for a load, full), and no exception flag is raised that the guest does not
+// have yet. Then only the operands pass through the host's unit, whose stack is empty in between. The host's sticky
+// flags are not cleared: if one is set that the guest lacks, the instruction takes the general path, which clears them.
 #include "cpu/x86/decode/x87_forms.hh"
 
 namespace moscope::x86::x87 {
@@ -28,7 +28,8 @@ void push(X87 &f, const Reg &r) {
 bool may_try(const Core &c) {
     return !(c.cr0 & (cr0::em | cr0::ts)) && !(c.fpu.status & X87::kSummary) && c.fpu.control == kHostControl;
 }
-/// Its flags are the guest's already: takes the condition code C1. False: nothing has happened.
+/// If the guest has all exception flags of `status` already, takes over its condition code C1. False: nothing has
+/// happened.
 bool settle(X87 &f, std::uint16_t status) {
     if (status & ~f.status & kFlags)
         return false;

@@ -3,8 +3,8 @@
 
 #include <xmmintrin.h>
 
-// One stub of four bytes per instruction: 8 x 64 with register operands (ModRM C0-FF), then 8 x 8 with a memory
-// operand at RDI (ModRM 07, 0F, ... 3F); and what runs one of them between loading and storing the state.
+// One stub of four bytes per instruction: 8 x 64 with register operands (ModRM C0-FF), then 8 x 8 with a memory operand
+// at RDI (ModRM 07, 0F, ... 3F); and a function that loads the state, runs one of them and stores the state.
 asm(R"(
     .pushsection .text
     .balign 16
