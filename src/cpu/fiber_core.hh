@@ -45,7 +45,8 @@ class FiberCore : public Component {
 
     Tick now() const { return clock_.tick(); }
 
-    /// Inline hit at the current time: the line's bytes, with time moved past the hit; null: not a hit.
+    /// Tries an inline hit at the current time. On a hit, returns the bytes at `a` and advances the core's time by the
+    /// hit latency. Null: not a hit.
     std::byte *try_hit(AccessKind kind, PhysAddr a) {
         if (__builtin_expect(now() >= lookahead_, 0))
             catch_up();
@@ -100,10 +101,10 @@ class FiberCore : public Component {
     void perform(Access &x) {
         issue(x);
         if (x.done != kNever)
-            lookahead_ = lookahead(); // else it is looked at when the core goes on
+            lookahead_ = lookahead(); // otherwise suspend() computes it
         wait_for(x);
     }
-    /// Until x is done; time moves to its completion.
+    /// Waits until x is done; the core's time moves to its completion.
     void wait_for(Access &x) {
         while (x.done == kNever)
             suspend();
@@ -148,26 +149,27 @@ class FiberCore : public Component {
         fiber_.yield();
         return lookahead_ = std::max(lookahead_of_sleep_, queue().now());
     }
-    /// From outside: a sleeping core runs up to tick t. All events before t have happened.
+    /// Called from outside: lets a sleeping core run up to tick t. All events before t have happened.
     void resume_sleeper(Tick t) {
         lookahead_of_sleep_ = t;
         fiber_.resume();
     }
     /// Call this when something other than an access may have shortened this core's lookahead.
     void lookahead_changed() { lookahead_ = lookahead(); }
-    /// The same if all that can have done so is the companion's next wake-up.
+    /// The same if only the companion's next wake-up can have changed.
     void companion_changed() {
         if (const Tick t = companion_->next_wake(); t < lookahead_)
             lookahead_ = no_earlier_than_now(t);
     }
-    /// Whether all events up to the core's time have happened. If not, catch_up() comes before a read of outside state.
+    /// Whether the core's time has reached its lookahead. If so, some earlier events may not have happened yet: call
+    /// catch_up() before reading outside state.
     bool ahead() const { return now() >= lookahead_; }
-    /// The same that many cycles later, if nothing changes the lookahead.
+    /// The same for that many cycles later, if nothing changes the lookahead.
     bool ahead_after(std::int64_t cycles) const { return clock_.after(cycles) >= lookahead_; }
     void advance_cycles(std::int64_t n) { n == 1 ? clock_.advance(one_cycle_) : clock_.advance(n); }
     void advance_cycle() { clock_.advance(one_cycle_); }
     std::int64_t hit_cycles() const { return hit_step_.cycles; }
-    /// When a hit that begins now is done.
+    /// The tick at which a hit that begins now is done.
     Tick hit_done() const { return clock_.after(hit_step_); }
     const ClockCursor &cursor() const { return clock_; }
     void move_to(Tick t) {

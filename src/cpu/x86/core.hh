@@ -40,8 +40,8 @@ struct Fault {
 enum class Exit : std::uint8_t {
     none,
     fault,     ///< Core::fault, rip at the instruction
-    trap,      ///< software interrupt taken already; nothing left to do but go on (rip is set)
-    traced,    ///< SYSCALL or SYSRET has ended; the new RFLAGS.TF decides on a single step
+    trap,      ///< a software interrupt has been taken and rip is set: execution continues there
+    traced,    ///< SYSCALL or SYSRET has ended; the new RFLAGS.TF decides whether a single-step trap follows
     restart,   ///< run again from rip (interrupted string instruction, code was overwritten, mode changed)
     pause,     ///< PAUSE: the rest of the time slice may go to others
     halt,      ///< HLT or MWAIT; State::halted is set
@@ -57,7 +57,7 @@ struct Core : State {
     // --- run loop
     Exit exit = Exit::none;
     Fault fault;
-    std::uint64_t retired = 0;      ///< instructions, in whole blocks while one is running
+    std::uint64_t retired = 0;      ///< instructions; while a block runs, all of its instructions
     std::uint64_t extra_cycles = 0; ///< time beyond one cycle per instruction (I/O, long operations), functional mode
     std::uint64_t pauses = 0;       ///< PAUSE instructions retired
     std::uint64_t spun = 0;         ///< instructions retired in loops around a PAUSE
@@ -67,7 +67,7 @@ struct Core : State {
     dev::CoreSignals signals;
     dev::InterruptSource *interrupts = nullptr;
     Tlb tlbs[2];                  ///< supervisor, user
-    Tlb *tlb = &tlbs[0];          ///< the one of the current privilege level
+    Tlb *tlb = &tlbs[0];          ///< the TLB of the current privilege level, or `nothing`
     TimedCore *timed = nullptr;   ///< detailed mode: what accesses go through
     bool direct = true;           ///< accesses may go straight to host memory (functional mode)
     bool check_alignment = false; ///< misaligned accesses raise #AC
@@ -80,15 +80,15 @@ struct Core : State {
     struct Begin {
         Block *block = nullptr;
         bool single = false;  ///< one instruction
-        bool trap = false;    ///< end_block has to look for traps
+        bool trap = false;    ///< end_block has to check for traps
         bool step = false;    ///< RFLAGS.TF was set
         bool resumed = false; ///< RFLAGS.RF was set, which lasts for one instruction
     };
-    /// Looks at what may be due before an instruction (if `attend`), pending interrupts among it (if `interrupts`), and finds the
-    /// block at rip. Without a block, either `exit` gives the reason,
-    /// or a fault of the fetch was delivered and the caller begins again.
+    /// Checks what may be due before an instruction (if `attend`), including pending interrupts (if `interrupts`), and
+    /// finds the block at rip. If there is no block, either `exit` gives the reason, or a fault was delivered (of the
+    /// fetch, or a breakpoint) and the caller begins again.
     Begin begin_block(bool attend, bool interrupts = true);
-    /// After the block's last operation: faults, traps. False: `exit` says why the loop should be left.
+    /// After the block's last operation: delivers faults and traps. False: `exit` says why the loop must be left.
     bool end_block(const Begin &);
 
     /// Address of the instruction; valid inside instruction functions.
@@ -119,7 +119,8 @@ struct Core : State {
         left_at = op;
         return nullptr;
     }
-    /// In 64-bit mode: pushes, pops, and operands addressed by RSP or RBP.
+    /// Whether a non-canonical data address of this instruction raises #SS in 64-bit mode: it does for pushes, pops,
+    /// and operands addressed by RSP or RBP.
     static bool refers_to_stack(const Op *op) {
         return !op->mem || ((op->seg == seg_none || op->seg == ss) && (op->base == rsp * 8 || op->base == rbp * 8));
     }
@@ -134,35 +135,39 @@ struct Core : State {
 
     // --- breakpoints (debug.cc)
     static constexpr std::uint8_t kWatchFetch = 1, kWatchData = 2, kWatchPort = 4; ///< in `watched`
-    std::uint8_t struck = 0; ///< breakpoints on data and ports that the running instruction met, as in DR6
+    std::uint8_t struck = 0; ///< data and port breakpoints that the running instruction has hit, as bits of DR6
     /// After a change of DR0 to DR3 or DR7.
     void debug_changed();
-    /// False: #DB of a breakpoint at rip, if armed. `near`: one of them is in this page.
+    /// Checks instruction breakpoints. False: `armed`, and there is one at rip: #DB was raised. `near`: there is one in
+    /// this page.
     bool watch_fetch(bool armed, bool &near);
     void watch_data(Addr, unsigned size, bool write);
     void watch_port(unsigned port, unsigned size);
 
     // --- translations (paging.cc)
-    /// After a change of CR0, CR4, EFER, CPL or CS: the current TLB and what remembered blocks must agree in.
+    /// After a change of CR0, CR4, EFER, CPL or CS: chooses the current TLB, and updates the tags that remembered
+    /// blocks must have.
     void mode_changed() {
         choose_tlb();
         if (!code64()) // an address means something else under another code segment
             ++local_generation, ++global_generation;
         retag();
     }
-    /// Also after a change of RFLAGS.AC: the current TLB, or an empty one if each access takes the slow path.
+    /// Chooses the current TLB, or an empty one if each access has to take the slow path. Also called after a change of
+    /// RFLAGS.AC.
     void choose_tlb() {
         check_alignment = cpl == 3 && (cr0 & cr0::am) && (flags.system & Flags::ac);
         tlb = check_alignment || (watched & kWatchData) ? &nothing : &tlbs[cpl == 3];
     }
-    /// Between functional and detailed mode.
+    /// For a switch between functional and detailed mode: sets whether accesses may go straight to host memory.
     void set_direct(bool yes) {
         direct = yes;
         choose_tlb();
         flush_tlb(true);
     }
     void flush_tlb(bool global_too);
-    /// Addresses of non-global pages (or all) may lead to other blocks now.
+    /// After a change of the translations of non-global pages (or of all pages): forgets which blocks their addresses
+    /// led to.
     void forget_blocks(bool global_too) {
         ++local_generation;
         global_generation += global_too;
@@ -178,8 +183,9 @@ struct Core : State {
     unsigned chip = 0;         ///< cores of one chip are run by one host thread at a time
     unsigned apic_id = number; ///< the local APIC's initial identifier, which CPUID reports
 
-    // --- recently used blocks by address. An entry holds as long as its tag is current: mode, privilege and the
-    // generation of translations, global pages having one of their own that survives a change of CR3.
+    // --- recently used blocks by address. An entry is valid while its tag is current. A tag holds the mode, the
+    // privilege and the generation of translations; global pages have a generation of their own, which survives a
+    // change of CR3.
     struct Jump {
         Addr rip = 0;
         std::uint64_t tag = 0;

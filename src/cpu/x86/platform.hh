@@ -11,8 +11,8 @@ namespace moscope::x86 {
 
 struct Core;
 
-/// Registers at a probed instruction, before it was carried out: of a function's first one the first arguments, and where the
-/// address to return to is.
+/// Registers just before a probed instruction runs. At the first instruction of a function, RDI, RSI and RDX hold its
+/// first arguments, and RSP points to the return address.
 struct Probed {
     std::uint64_t rdi, rsi, rdx, rsp;
 };
@@ -27,7 +27,7 @@ class Platform {
     virtual void io_write(Core &, std::uint16_t port, std::uint64_t value, unsigned size) = 0;
     /// The machine's clock in core cycles, which never goes back.
     virtual std::uint64_t cycles(Core &) = 0;
-    /// Model-specific registers that are the machine's, not the core's. False: there is none of that number.
+    /// Model-specific registers that belong to the machine, not to the core. False: there is no such register.
     virtual bool msr_read(Core &, std::uint32_t msr, std::uint64_t &value) = 0;
     virtual bool msr_write(Core &, std::uint32_t msr, std::uint64_t value) = 0;
     /// The guest used a model-specific register that the model lacks; it gets #GP. For the log.
@@ -38,7 +38,7 @@ class Platform {
     virtual void probed(Core &, unsigned probe, const Probed &before) { (void)probe, (void)before; }
     /// A core carries out SYSCALL in 64-bit mode; RAX has the number of the system call.
     virtual void system_called(Core &) {}
-    /// A core is about to carry out an instruction that Probes::watch_return was asked for.
+    /// A core is about to carry out the instruction at linear address `at`, which Probes::watch_return() watches.
     virtual void returned(Core &, Addr at) { (void)at; }
 };
 

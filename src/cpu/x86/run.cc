@@ -35,7 +35,8 @@ Block *block_at_rip(Core &c, bool single, bool &global) {
     }
     if (!b || c.code64())
         return b;
-    // Decoded blocks know no limits: of one that reaches over that of CS, instructions run one by one while they fit.
+    // Decoded blocks ignore segment limits. If a block reaches over the limit of CS, its instructions run one by one
+    // while they fit.
     const auto fits = [&] { return c.rip + b->bytes() <= std::uint64_t{c.seg[cs].limit} + 1; };
     if (!fits() && b->count > 1)
         b = c.blocks->find(c, true);
@@ -147,7 +148,7 @@ bool Core::end_block(const Begin &done) {
 Exit Core::run(std::uint64_t budget) {
     const std::uint64_t end = retired + budget, limit = end + extra_cycles;
     exit = Exit::none;
-    Block *before = nullptr; // that was run last, while it lasts
+    Block *before = nullptr; // the block that was run last, if it is kept
     while (true) {
         // The common case of begin_block, kept in this loop.
         Begin next;
@@ -177,7 +178,7 @@ Exit Core::run(std::uint64_t budget) {
         do
             op = op->exec(*this, op);
         while (op);
-        // Instructions that are begun again and again, and faults without end, retire nothing but take their time.
+        // Instructions that restart again and again, and endless faults, retire nothing but use up the time.
         if (__builtin_expect(exit != Exit::none || next.trap, 0) &&
             (!end_block(next) || retired + extra_cycles >= limit))
             return exit;

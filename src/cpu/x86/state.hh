@@ -15,8 +15,8 @@
 
 namespace moscope::x86 {
 
-/// Indices into State::r. Beside the sixteen general registers the file holds two that only address
-/// computation sees: one that is always zero, and the address of the running block.
+/// Indices into State::r. Besides the sixteen general registers, the file holds two that only address computation uses:
+/// one that is always zero, and the address of the running block.
 enum Reg : unsigned {
     rax,
     rcx,
@@ -124,11 +124,11 @@ struct X87 {
     std::uint16_t control = 0x037f;
     std::uint16_t status = 0; ///< TOP (13:11) included
     std::uint8_t valid = 0;   ///< abridged tag word: bit i set: physical register i is not empty
-    std::uint16_t opcode = 0; ///< last instruction, its address and its operand's
+    std::uint16_t opcode = 0; ///< of the last instruction; below: its address and its operand's
     std::uint64_t instruction = 0, operand = 0;
     std::uint16_t instruction_cs = 0, operand_ds = 0;
 
-    /// Status: an unmasked exception is pending (ES), and its old twin, busy (B).
+    /// In `status`: an unmasked exception is pending (ES); busy (B), which always equals ES.
     static constexpr std::uint16_t kSummary = 0x80, kBusy = 0x8000;
 
     unsigned top() const { return status >> 11 & 7; }
@@ -160,14 +160,14 @@ struct Monitor {
 /// How instructions are decoded and addresses formed; part of a decoded block's identity.
 enum class Mode : std::uint8_t { code16, code32, code64 };
 
-/// What keeps a core from going straight on to the next instruction, interrupts and RFLAGS apart.
+/// Conditions other than interrupts and RFLAGS that keep a core from going straight on to the next instruction.
 struct Attention {
     bool halted = false;        ///< HLT and MWAIT: until an interrupt
     bool wait_for_sipi = false; ///< after INIT
     std::uint8_t shadow = 0;    ///< interrupts are held off for the next instruction (STI; kShadowDebug)
-    std::uint8_t watched = 0;   ///< what DR7 has enabled breakpoints for
+    std::uint8_t watched = 0;   ///< kinds of breakpoints that DR7 enables (Core::kWatchFetch...)
 
-    /// Not 0: any of it.
+    /// Not 0: at least one of the conditions holds.
     std::uint32_t attention() const { return std::bit_cast<std::uint32_t>(*this); }
 };
 
@@ -191,7 +191,7 @@ struct State : Attention {
     std::uint64_t star = 0, lstar = 0, cstar = 0, sfmask = 0, kernel_gs_base = 0;
     std::uint64_t sysenter_cs = 0, sysenter_esp = 0, sysenter_eip = 0;
     std::uint64_t tsc_aux = 0;
-    std::int64_t tsc_offset = 0; ///< the time-stamp counter less the machine's clock in core cycles
+    std::int64_t tsc_offset = 0; ///< the time-stamp counter minus the machine's clock, in core cycles
     std::uint64_t pat = 0x0007040600070406;
     std::vector<RememberedMsr> msrs; ///< the others, by number
 
