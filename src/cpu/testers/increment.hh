@@ -8,7 +8,7 @@
 
 namespace moscope::testers {
 
-/// Adds one to the eight bytes, and gives the sum.
+/// Adds one to the eight bytes and returns the sum.
 inline std::uint64_t increment(void *bytes) {
     std::uint64_t value;
     std::memcpy(&value, bytes, sizeof value);

@@ -96,7 +96,7 @@ void Litmus::new_round() {
 void Litmus::begin(Tick now) {
     const unsigned skew = kSkews[rng_.below(std::size(kSkews))];
     const unsigned drain = kDrains[rng_.below(std::size(kDrains))];
-    // Counted before any starts: a program may end at once.
+    // Count all programs before any of them starts: a program may end at once.
     std::vector<std::pair<unsigned, Tick>> starts;
     for (auto &g : groups_) {
         for (const unsigned c : g.cores)

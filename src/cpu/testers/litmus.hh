@@ -17,7 +17,7 @@ namespace moscope::testers {
 struct LitmusOp {
     TsoOp::Kind kind = TsoOp::Kind::fence;
     unsigned variable = 0;
-    unsigned reg = 0; ///< numbered through the whole test
+    unsigned reg = 0; ///< numbered across all threads of the test
     std::uint32_t value = 0;
 };
 
@@ -31,10 +31,10 @@ struct LitmusTest {
 
 class Litmus : public Component {
   public:
-    /// Values of the registers, then of the variables at the end; and how often.
+    /// The values of the registers, then those of the variables at the end; and how often they occurred.
     using Outcomes = std::map<std::vector<std::uint32_t>, std::uint64_t>;
 
-    /// lines: the pool that variables are placed in; enough for one copy of the test at least.
+    /// lines: the pool in which variables are placed, with room for at least one copy of the test.
     Litmus(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Addr> &lines, LitmusTest test);
 
     void start(Tick t) { schedule(t); }

@@ -191,7 +191,7 @@ class RandomTester::Issuer : public Component {
             ++(kind == AccessKind::load ? t_.counts_.device_reads : t_.counts_.device_writes);
     }
 
-    /// The whole access at this moment, where the memory system grants that.
+    /// Makes the whole access at this moment, if the memory system grants an inline hit.
     bool inline_hit(AccessKind kind, unsigned location, Tick now) {
         const Location &l = t_.ref_.at(location);
         const Addr line = line_of(l.addr);

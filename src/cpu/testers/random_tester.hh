@@ -27,7 +27,7 @@ struct RandomTesterParams {
     unsigned max_violations = 10; ///< reported; then the run ends
     // Shares of the accesses of a core, per thousand; 0 leaves a kind out. What remains are loads.
     unsigned fetches = 60, stores = 250, rmws = 70, flushes = 15, nt_stores = 20, uncached_loads = 15;
-    /// Nothing but whole lines may be written past the caches.
+    /// Cores write only whole lines past the caches.
     bool whole_line_nt_stores = true;
     bool inline_hits = true;          ///< also use the ports' inline path
     unsigned device_gap_cycles = 200; ///< longest pause of a device
@@ -71,13 +71,13 @@ class RandomTester {
     /// From now on keeps a record of the accesses issued. Those that hit inline are left out.
     void record() { recording_ = true; }
     const std::vector<IssuedAccess> &recorded() const { return recorded_; }
-    /// The number, in the record, of the access in flight (or of the last in its place) that has this transaction; -1 if none.
+    /// The number in the record of the access with this transaction (in flight, or the last one of its slot); -1: none.
     int number_of(TxnId txn) const;
     /// Called when a recorded access is done.
     std::function<void(TxnId, int number)> on_done;
-    /// What else is known of a line, for the text of a violation.
+    /// More about a line, for the text of a violation.
     std::function<std::string(Addr line)> context;
-    /// For what only the caller can see.
+    /// Counts and reports a violation that only the caller can see.
     void violation(std::string text);
 
   private:
@@ -86,7 +86,7 @@ class RandomTester {
 
     bool may_issue() const { return counts_.issued < p_.ops && counts_.violations < p_.max_violations; }
     unsigned pick_line(Rng &rng);
-    /// No access in flight, or issued from now on, is older.
+    /// A tick before which no access in flight was issued, and no further one will be.
     Tick oldest() const;
     bool can_write(unsigned location);
     void wrong_value(unsigned location, std::string text);

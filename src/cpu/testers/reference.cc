@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layout of locations, numbering of writes, and the accounts given of violations.
+// Layout of locations, numbering of writes, and the texts that explain violations.
 #include "cpu/testers/reference.hh"
 
 #include "base/time_text.hh"

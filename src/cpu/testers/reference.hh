@@ -32,11 +32,11 @@ struct Location {
     Addr addr = 0;
     std::uint8_t size = 0;     ///< bytes: 1, 2, 4 or 8
     std::uint32_t line = 0;    ///< index into the pool of lines
-    std::uint64_t tag = 0;     ///< high bits of all values of wide locations: data of another place shows
+    std::uint64_t tag = 0;     ///< high bits of all values of wide locations: show data of another place
     std::uint64_t next = 1;    ///< number of the next write
     std::uint16_t writing = 0; ///< writes in flight
     std::uint8_t distant = 0;  ///< distant ones among them
-    std::uint8_t open = 1;     ///< finished writes that may be the current one: the first of `values`
+    std::uint8_t open = 1;     ///< finished writes that may be the current one; the first entries of `values`
     std::array<std::uint64_t, 8> values{};
 };
 
@@ -82,8 +82,8 @@ class Reference {
 
     /// Numbers that stand for writers of values that no access wrote.
     static constexpr int kInitial = -1, kNoAccess = -2;
-    /// The access that wrote a value of location i: kInitial for what memory holds at first, kNoAccess for a value that was not
-    /// written there.
+    /// The access that wrote a value of location i: kInitial for what memory holds at first, kNoAccess for a value that
+    /// was not written there.
     int writer_of(unsigned i, std::uint64_t value) const {
         const Slot &s = slot(i, value);
         return s.value == value ? s.access : kNoAccess;

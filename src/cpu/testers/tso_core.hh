@@ -72,7 +72,7 @@ class TsoCore : public Component {
     unsigned drain_cycles_ = 0;
     std::array<std::uint32_t, kRegisters> registers_{};
     std::array<Buffered, kStoreBuffer> buffer_;
-    unsigned head_ = 0, tail_ = 0; ///< counted on; modulo kStoreBuffer
+    unsigned head_ = 0, tail_ = 0; ///< only count up; used modulo kStoreBuffer
     Access access_, drain_access_;
 };
 

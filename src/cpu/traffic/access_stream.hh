@@ -20,7 +20,7 @@ namespace moscope {
 
 /// What a stream has seen since its counts were last reset.
 struct StreamCounts {
-    static constexpr unsigned kHopBins = 32; ///< the last one holds all longer ways
+    static constexpr unsigned kHopBins = 32; ///< the last one holds all longer paths
     std::uint64_t done = 0;
     Tick latency = 0; ///< sum
     Tick shortest = kNever, longest = 0;
@@ -46,7 +46,7 @@ class AccessStream : public Component {
     AccessStream(EventQueue &queue, std::string name, Port &port, LineSequence lines, unsigned in_flight,
                  AccessKind kind);
 
-    /// The address of the instruction that all its accesses are of, for prefetchers; 0: unknown.
+    /// The instruction address that all accesses of this stream carry, for prefetchers; 0: unknown.
     void as_instruction(Addr pc) { pc_ = pc; }
     /// Issues up to `accesses` more (kForever: until stop()), from tick t on. Not while it is running.
     static constexpr std::uint64_t kForever = ~std::uint64_t{0};

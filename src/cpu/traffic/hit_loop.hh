@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core that loads again and again from a buffer that fits its first-level cache: the load that shows how fast
-// the inline hit path of a simulated core is on the host.
+// A core that loads again and again from a buffer that fits its first-level cache: a benchmark of how fast the inline
+// hit path of a simulated core is on the host.
 #pragma once
 
 #include <cstdint>

@@ -38,10 +38,10 @@ class LineSequence {
     /// Lines in one round.
     std::uint64_t lines() const { return per_range_ * ranges_.size(); }
 
-    /// Begins at the n-th line (not where the order is random).
+    /// Begins at the n-th line. No effect if the order is random.
     void skip(std::uint64_t n) { position_ = n % lines(); }
 
-    /// Address of the next line; goes round for ever.
+    /// Address of the next line. After the last line, a new round begins.
     Addr next() {
         if (random_)
             return at(rng_.below(lines()));
@@ -62,7 +62,7 @@ class LineSequence {
         return ranges_[range].base + offset;
     }
 
-    /// Each range has an order of its own; a rest that is no whole page stays where it is.
+    /// Each range has an order of its own; a last part that is no whole page stays where it is.
     void scatter() {
         pages_ = (ranges_.front().bytes + kPage - 1) / kPage;
         const std::uint64_t whole = ranges_.front().bytes / kPage;
