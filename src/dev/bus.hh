@@ -18,7 +18,7 @@ class AddressSpace {
     /// Removes a device's range (a PCI base address register moved). An unknown range has no effect.
     void unmap(const Device &device, unsigned range);
 
-    /// Bytes of an access beyond the end of its range read as ones.
+    /// Accesses of `size` bytes. Bytes beyond the end of the range read as ones and are not written.
     std::uint64_t read(Requester who, Addr address, unsigned size);
     void write(Requester who, Addr address, std::uint64_t value, unsigned size);
     bool mapped(Addr address) const { return find(address) != nullptr; }

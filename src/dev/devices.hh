@@ -8,11 +8,11 @@
 //       uart.map(d.ports);
 //   });
 //
-// `make_all` makes the registered devices by ascending order, those of one order by name. The order of linking has no
-// influence. The order decides three things: which connections exist already (a device that provides one has a lower
+// `make_all` makes the registered devices in ascending order, and by name within one order; the order of linking does
+// not matter. The order decides three things: which connections exist already (a device that provides one has a lower
 // order than its users), the place of the device's section in a checkpoint and of its entries in the firmware tables,
-// and which device acts first of two that are due at the same tick. Orders in use: 10 to 30 interrupt controllers, 40
-// to 110 ISA devices, 120 the PCI host bridge, 130 to 150 PCI functions. A new device takes 200 or more.
+// and which of two devices that are due at the same tick acts first. Orders in use: 10 to 30 interrupt controllers, 40
+// to 110 ISA devices, 120 the PCI host bridge, 130 to 160 PCI functions. A new device takes 200 or more.
 // docs/extending/device.md shows a whole device.
 #pragma once
 
@@ -65,8 +65,7 @@ class Devices {
     Devices(const Devices &) = delete;
     Devices &operator=(const Devices &) = delete;
 
-    // --- given by the board
-    // -------------------------------------------------------------------------------------------
+    // --- given by the board ------------------------------------------------------------------------------------------
     EventQueue &queue;
     const TimeSource &time;
     AddressSpace &memory, &ports;
@@ -77,22 +76,20 @@ class Devices {
     std::function<void(std::uint8_t)> console_output;
     std::function<void(std::uint32_t)> on_exit; ///< ends the run with a status
     std::function<void(std::uint64_t)> on_operations = [](std::uint64_t) {
-    }; ///< the guest has served its clients so often
+    }; ///< called with the number of operations that the guest has just completed for its clients
 
-    // --- given by devices to those of a higher order, and to the board
-    // ------------------------------------------------
+    // --- provided by devices to devices of a higher order and to the board -------------------------------------------
     IrqLine &gsi() const { return need(gsi_, "global system interrupts"); } ///< inputs of the I/O APIC
     IsaInterrupts &isa() const { return need(isa_, "ISA interrupts"); }
     PciHost &pci() const { return need(pci_, "PCI"); }
     void provide_gsi(IrqLine &line) { gsi_ = &line; }
     void provide_isa(IsaInterrupts &isa) { isa_ = &isa; }
     void provide_pci(PciHost &host) { pci_ = &host; }
-    std::function<NetworkReport()> network;              ///< of the network card; empty: there is none
+    std::function<NetworkReport()> network;              ///< the network card's report; empty: no card
     std::function<void(std::string_view)> console_input; ///< characters that arrive at the console's serial port
 
-    // --- the devices
-    // --------------------------------------------------------------------------------------------------
-    /// Makes every registered device and resets all.
+    // --- the devices -------------------------------------------------------------------------------------------------
+    /// Makes every registered device, then resets all of them. UserError if two have the same name.
     void make_all();
     /// Makes a device, which has a section in checkpoints and may have entries in the firmware tables.
     template <class D, class... A> D &add(A &&...arguments) {
@@ -110,7 +107,7 @@ class Devices {
     const std::vector<Device *> &all() const { return all_; }
     /// The device of this name, or null.
     Device *find(std::string_view name) const;
-    /// A checkpoint's sections of all devices.
+    /// Saves or loads the checkpoint sections of all devices.
     void archive(Archive &a);
 
   private:
@@ -123,7 +120,7 @@ class Devices {
     IrqLine *gsi_ = nullptr;
     IsaInterrupts *isa_ = nullptr;
     PciHost *pci_ = nullptr;
-    std::vector<std::shared_ptr<void>> owned_; ///< in the order of their making; destroyed in reverse
+    std::vector<std::shared_ptr<void>> owned_; ///< in the order in which they were made; destroyed in reverse
     std::vector<Device *> all_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How devices reach guest memory. Addresses come from the guest, so every transfer is checked: one that touches
-// anything but DRAM moves no byte and returns false. The board decides what a transfer costs and reports writes to the
-// decoded blocks and to the memory system. Transfers of `PhysMapDma` are functional and take no time. A timed transfer
-// takes its time within perform(): read() and write() return when it has ended.
+// anything but DRAM moves no byte and returns false. The board decides what a transfer costs, and reports each write to
+// the caches of decoded blocks and to the memory system. Transfers of `PhysMapDma` are functional and take no time. A
+// timed transfer (board/timed_dma.hh) runs within perform(): its read() or write() returns when the transfer has ended.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,13 @@ class Dma {
     virtual ~Dma() = default;
     virtual bool read(PhysAddr from, std::span<std::uint8_t> to) = 0;
     virtual bool write(PhysAddr to, std::span<const std::uint8_t> from) = 0;
-    /// What is there now, without a transfer: for statistics.
+    /// Reads the present bytes without a transfer, for statistics.
     virtual bool peek(PhysAddr from, std::span<std::uint8_t> to) const = 0;
-    /// Lanes for work that may go on side by side; the number of the first. Lane 0 is there for all devices.
+    /// Makes lanes: work in different lanes may run side by side. Returns the number of the first new lane. All devices
+    /// share lane 0.
     virtual unsigned make_lanes(unsigned) { return 0; }
-    /// Runs work of a device that reads or writes. Pieces of work of one lane run one after another; functional ones run at
-    /// once.
+    /// Runs a piece of work that reads or writes guest memory. The pieces of one lane run one after another; with
+    /// functional transfers, a piece runs at once.
     virtual void perform(unsigned, std::function<void()> work) {
         const auto at_once = std::move(work);
         at_once();
@@ -34,7 +35,7 @@ class Dma {
     /// Whether all of [from, from + size) is DRAM.
     virtual bool reaches(PhysAddr from, std::uint64_t size) const = 0;
 
-    /// A little-endian integer.
+    /// Reads or writes a little-endian integer.
     template <class T> bool load(PhysAddr from, T &to) {
         return read(from, {reinterpret_cast<std::uint8_t *>(&to), sizeof to});
     }

@@ -24,7 +24,7 @@ struct CoreSignals {
 /// The source of a core's maskable interrupts, as the core sees it.
 class InterruptSource {
   public:
-    /// Fields of IA32_APIC_BASE, and where its registers are at reset.
+    /// Fields of IA32_APIC_BASE, and the address of the source's registers at reset.
     static constexpr std::uint64_t kBaseEnable = 1u << 11, kBaseAddress = 0x0000'FFFF'FFFF'F000;
     static constexpr std::uint64_t kRegisters = 0xFEE0'0000;
 
@@ -35,7 +35,7 @@ class InterruptSource {
     /// CR8, the task-priority class (bits 3:0).
     virtual std::uint8_t cr8() const = 0;
     virtual void set_cr8(std::uint8_t) = 0;
-    /// IA32_APIC_BASE (MSR 1Bh). set returns false where the value must fault.
+    /// IA32_APIC_BASE (MSR 1Bh). set_apic_base returns false if writing the value must fault.
     virtual std::uint64_t apic_base() const = 0;
     virtual bool set_apic_base(std::uint64_t) = 0;
     /// The core received INIT: the local APIC resets everything but its identifier.

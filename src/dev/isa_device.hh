@@ -19,11 +19,11 @@ struct IsaResources {
     struct Ports {
         std::uint16_t base;
         std::uint8_t size;
-        bool shown = true; ///< to the operating system
+        bool shown = true; ///< in the firmware's description of the device
     };
     const char *object;                ///< name of the Device object
     const char *id;                    ///< its EISA identifier
-    std::vector<Ports> ports;          ///< the n-th are range n of the device
+    std::vector<Ports> ports;          ///< entry n is range n of the device
     unsigned irq;                      ///< ISA wire
     std::optional<unsigned> unit = {}; ///< _UID, where several devices share the identifier
 };

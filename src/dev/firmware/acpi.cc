@@ -11,7 +11,7 @@ namespace moscope::dev {
 
 namespace {
 
-/// Bytes that grow at the end, with fields set at fixed offsets.
+/// A table under construction: bytes are appended, or fields set at fixed offsets.
 class Table {
   public:
     Table(std::string_view signature, std::uint8_t revision) {
@@ -47,7 +47,7 @@ class Table {
     Table &set_address(std::size_t offset, unsigned space, unsigned bits, Addr address) {
         return set(offset, space, 1).set(offset + 1, bits, 1).set(offset + 2, 0, 2).set(offset + 4, address, 8);
     }
-    /// With its length and checksum.
+    /// The table, with its length and checksum filled in.
     const std::vector<std::uint8_t> &finished() {
         set(4, bytes_.size(), 4).set(9, 0, 1);
         return set(9, static_cast<std::uint8_t>(-acpi_sum(bytes_.data(), bytes_.size())), 1).bytes_;
@@ -151,7 +151,7 @@ Table fadt(const Firmware &f, Addr facs, Addr dsdt) {
     block(80, 220, 92, p.gpe0, p.gpe0_bytes);
     t.set(96, 0xfff, 2).set(98, 0xfff, 2); // no C2, no C3
     t.set(108, p.cmos_century, 1);
-    // No VGA and no PCIe link power management; legacy devices are there.
+    // VGA and PCIe link power management are absent; legacy devices are present.
     t.set(109, 1u | (p.has_8042 ? 2u : 0u) | 1u << 2 | 1u << 4 | (p.has_rtc ? 0u : 1u << 5), 2);
     std::uint32_t flags = 1u << 0 | 1u << 2; // WBINVD works; every processor has C1
     flags |= 1u << 4 | 1u << 5 | 1u << 6;    // no power button, sleep button or RTC status in the fixed registers
@@ -183,7 +183,7 @@ AcpiImage build_acpi(const Firmware &f, Addr address) {
     constexpr std::size_t kRsdp = 36, kFacs = 64;
     AcpiImage image{address, {}};
     auto &bytes = image.bytes;
-    const auto place = [&](Table t) { // where the table went
+    const auto place = [&](Table t) { // returns the table's address
         bytes.resize((bytes.size() + 15) / 16 * 16);
         const Addr at = address + bytes.size();
         const auto &content = t.finished();

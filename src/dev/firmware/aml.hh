@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A writer of AML, the byte code of ACPI's definition blocks (ACPI 4.0, chapter 19), as far as tables that only
-// state facts need it: names, devices, methods that return a constant, packages, buffers and resource templates
-// (section 6.4). Every function returns bytes; a term list is a vector of such. Example:
+// A writer of AML, the byte code of ACPI's definition blocks (ACPI 4.0, chapter 19). It covers what tables that only
+// state facts need: names, devices, methods that return a constant, packages, buffers and resource templates
+// (section 6.4). Every function returns bytes; a term list is a vector of them. Example:
 //
 //   aml::device("COM1", {aml::name("_HID", aml::eisa_id("PNP0501")),
 //                        aml::name("_CRS", aml::Resources().io(0x3f8, 8).irq(4).bytes())})
@@ -21,7 +21,7 @@ namespace moscope::dev::aml {
 using Bytes = std::vector<std::uint8_t>;
 using Terms = std::vector<Bytes>;
 
-/// A path; UserError if it is not one.
+/// Encodes a path; UserError if `name` is not a valid one.
 Bytes path(std::string_view name);
 Bytes integer(std::uint64_t value);
 Bytes string(std::string_view text);

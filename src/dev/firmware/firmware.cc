@@ -11,7 +11,7 @@ std::vector<Firmware::Range> Firmware::memory_map() const {
         wanted.push_back({m.base, m.size, kRam});
     wanted.insert(wanted.end(), reserved.begin(), reserved.end());
 
-    // Between two neighbouring edges the type is one: the last range that covers it wins, RAM comes first.
+    // Between two neighbouring edges the type is constant: of the ranges that cover them, the last in `wanted` wins.
     std::vector<Addr> edges;
     for (const Range &r : wanted) {
         edges.push_back(r.base);

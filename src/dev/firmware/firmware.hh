@@ -47,7 +47,7 @@ struct Firmware {
         Addr base = 0;
         std::uint64_t size = 0;
     };
-    std::vector<Memory> memory; ///< DRAM as the cores address it, a range on each side of the hole where it is cut
+    std::vector<Memory> memory; ///< DRAM as the cores address it; a node that the hole cuts has a range on each side
     /// Link hops from node (row) to node (column). Empty: no SRAT, no SLIT.
     std::vector<std::vector<unsigned>> hops;
     /// SLIT distance = 10 + this x hops.
@@ -64,7 +64,7 @@ struct Firmware {
         std::uint32_t first_gsi = 0;
     };
     std::vector<IoApic> io_apics;
-    /// An ISA interrupt that is not the I/O APIC input of its number, or not edge, active high.
+    /// An ISA interrupt that is not wired to the I/O APIC input of its number, or is not edge-triggered, active high.
     struct Override {
         std::uint8_t isa_irq = 0;
         std::uint32_t gsi = 0;
@@ -72,7 +72,7 @@ struct Firmware {
         Trigger trigger = Trigger::bus;
     };
     std::vector<Override> overrides;
-    /// LINT input of every local APIC that NMI is wired to.
+    /// The LINT input to which NMI is wired, on every local APIC.
     struct LocalNmi {
         std::uint8_t lint = 1;
         Polarity polarity = Polarity::high;
@@ -80,8 +80,7 @@ struct Firmware {
     };
     std::vector<LocalNmi> local_nmis;
 
-    // --- power management and fixed hardware (FADT); a port of 0: absent
-    // ----------------------------------------------
+    // --- power management and fixed hardware (FADT); a port of 0: absent ---------------------------------------------
     struct Power {
         std::uint8_t sci_irq = 9;
         std::uint16_t pm1_event = 0;   ///< 4 bytes: status, enable
@@ -115,13 +114,11 @@ struct Firmware {
     };
     std::vector<Ecam> ecam;
 
-    // --- definition block (DSDT)
-    // --------------------------------------------------------------------------------------
+    // --- definition block (DSDT) -------------------------------------------------------------------------------------
     aml::Terms devices; ///< go under \_SB
     aml::Terms root;    ///< go under the root, after \_SB
 
-    // --- memory map
-    // -----------------------------------------------------------------------------------------------------
+    // --- memory map --------------------------------------------------------------------------------------------------
     struct Range {
         Addr base = 0;
         std::uint64_t size = 0;
@@ -134,8 +131,8 @@ struct Firmware {
         reserved.push_back({base, size, type});
     }
 
-    /// The map as E820 gives it: sorted, without overlaps, `memory` less `reserved`; touching ranges of one type are
-    /// one.
+    /// The map as E820 reports it: `memory` and `reserved`, where reserved ranges replace the RAM that they overlap;
+    /// sorted, without overlaps, and with adjacent ranges of one type merged.
     std::vector<Range> memory_map() const;
 };
 

@@ -9,7 +9,7 @@ namespace moscope::dev {
 
 std::vector<LocalApic *> ApicBus::takers(const ApicMessage &message, const LocalApic *but) const {
     if (message.mode == Delivery::lowest_priority) {
-        // One of those addressed takes it: the one with the lowest arbitration priority, of equals the first.
+        // Of the addressed APICs, the one with the lowest arbitration priority takes it; among equals, the first.
         LocalApic *best = nullptr;
         for (LocalApic *a : apics_)
             if (a != but && a->addressed_by(message) && a->enabled() &&

@@ -27,7 +27,7 @@ struct ApicMessage {
     Delivery mode = Delivery::fixed;
     std::uint8_t vector = 0;
     bool level = false;  ///< trigger mode
-    bool assert_ = true; ///< of a level: false de-asserts it
+    bool assert_ = true; ///< for a level: false de-asserts it
 };
 
 /// A receiver of end-of-interrupt messages for level-triggered interrupts (the IO-APIC).
@@ -52,14 +52,14 @@ class ApicBus final : public MsiTarget {
     void attach(EoiListener &listener) { listeners_.push_back(&listener); }
     void attach(ExtIntController &pic) { pic_ = &pic; }
 
-    /// Returns whether a local APIC accepted the message. An absent destination has no effect.
+    /// Delivers a message at once. Returns whether a local APIC accepted it; an absent destination has no effect.
     bool deliver(const ApicMessage &message);
     /// Sends from a local APIC, with the latency that `travel` set; `but` is excluded (the shorthand "all but self").
     void send(const ApicMessage &message, const LocalApic &from, const LocalApic *but);
     /// Latency of a message from one local APIC to another; they are numbered in the order of attachment.
     using Way = std::function<Tick(unsigned from, unsigned to)>;
     void travel(EventQueue &queue, const TimeSource &time, Way way);
-    /// Delivers all messages in flight now. None may be in flight when a checkpoint is taken.
+    /// Delivers all messages in flight at once: none may be in flight when a checkpoint is taken.
     void arrive_all() { arrive(kNever); }
     void end_of_interrupt(std::uint8_t vector) {
         for (EoiListener *l : listeners_)

@@ -67,7 +67,7 @@ void IoApic::service(unsigned input, bool rose) {
     m.vector = static_cast<std::uint8_t>(e);
     m.level = level;
     if (level)
-        e |= kRemoteIrr; // before it is sent, as its service may end within
+        e |= kRemoteIrr; // before delivery, because the end of interrupt may come within deliver()
     if (!bus_.deliver(m) && level)
         e &= ~kRemoteIrr;
 }
@@ -84,7 +84,7 @@ std::uint32_t IoApic::read_register() const {
     switch (select_) {
     case kId:
     case kArbitration: return id_;
-    case kVersion: // the pin-assertion register's bit goes with the later version
+    case kVersion: // bit 15, a pin-assertion register, goes with the later version
         return version_ | (kInputs - 1) << 16 | (has_eoi_register() ? 0x8000 : 0);
     default:
         if (select_ < kTable || select_ >= kTable + 2 * kInputs)
@@ -105,7 +105,7 @@ void IoApic::write_register(std::uint32_t value) {
     const unsigned shift = select_ & 1 ? 32 : 0;
     const std::uint64_t half = kWritable & (0xFFFF'FFFFull << shift);
     e = (e & ~half) | (std::uint64_t{value} << shift & half);
-    if (!(e & kLevel)) // an edge has none; kernels clear a stuck one so on the old version
+    if (!(e & kLevel)) // an edge has no remote IRR; on the old version, kernels clear a stuck one in this way
         e &= ~kRemoteIrr;
     service(input, false);
 }

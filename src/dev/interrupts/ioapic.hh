@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The IO-APIC: Intel 82093AA data sheet, with the end-of-interrupt register of its successors (version 21h, as the
-// AMD SP5100 register reference, 44413, has it; version 11h lacks it). A wire is asserted or not: the polarity bit is
-// stored and has no effect, because board and firmware tables agree about each wire. An edge at a masked input is
-// lost, as the data sheet says.
+// AMD SP5100 register reference, 44413, has it; version 11h lacks it). An input is asserted or not: the polarity bit is
+// stored but has no effect, because board and firmware tables agree on the polarity of each wire. An edge at a masked
+// input is lost, as the data sheet says.
 #pragma once
 
 #include <array>

@@ -138,7 +138,7 @@ int LocalApic::acknowledge() {
         run_timer(time_.now());
     if (ext_int_pending()) {
         ext_int_message_ = false;
-        const int v = bus_.acknowledge_ext_int(); // takes its wire down, which comes back as set_irq
+        const int v = bus_.acknowledge_ext_int(); // lowers the 8259's output, which calls set_irq
         update();
         return v;
     }
@@ -169,7 +169,7 @@ bool LocalApic::set_apic_base(std::uint64_t v) {
 
 void LocalApic::set_error(std::uint32_t bits) {
     errors_ |= bits;
-    // An illegal vector in the error entry itself would come back here.
+    // An illegal vector in the error entry itself would call this function again.
     if ((lvt_[error] & 0xFF) >= kFirstLegalVector)
         fire_lvt(error);
 }
@@ -195,7 +195,7 @@ bool LocalApic::accept(const ApicMessage &m) {
     case Delivery::smi: raise(CoreSignals::smi); return true;
     case Delivery::nmi: raise(CoreSignals::nmi); return true;
     case Delivery::init:
-        if (m.assert_) // the de-assertion set arbitration identifiers once, and does nothing since
+        if (m.assert_) // a de-assertion set arbitration identifiers on old parts; it has no effect here
             raise(CoreSignals::init);
         return true;
     case Delivery::startup:
@@ -383,7 +383,7 @@ void LocalApic::run_timer(Tick now) {
         alarm_.set(expiry_);
         return;
     }
-    // Several expiries that the core ran past are one request.
+    // If the core ran past several expiries, they make one request.
     plan_timer(now);
     fire_lvt(timer);
 }

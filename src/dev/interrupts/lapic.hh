@@ -3,8 +3,8 @@
 // Manual volume 2, chapter 16, and the registers APIC20..APIC530 of the BKDG for family 10h (AMD 31116). The timer
 // counts the 200 MHz reference clock and has no TSC deadline. The LVT entries for thermal and performance events and
 // the extended ones are registers only: the model raises none of these events. Priorities are recomputed at each
-// change, so there are no spurious interrupts. The device is at FEE0_0000h; a core that sets another base leads its own
-// accesses here (cpu/x86/mmu/paging.cc). dev/interrupts/apic_bus.hh carries the messages.
+// change, so there are no spurious interrupts. The device is at FEE0_0000h; if a core sets another base, its MMU
+// redirects accesses to that base here (cpu/x86/mmu/paging.cc). dev/interrupts/apic_bus.hh carries the messages.
 #pragma once
 
 #include <array>

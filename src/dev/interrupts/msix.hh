@@ -21,7 +21,7 @@ class Msix {
     unsigned vectors() const { return static_cast<unsigned>(table_.size()); }
     bool enabled() const { return control_ & kEnable; }
     void set_control(std::uint16_t control);
-    /// Sends vector `v`, or keeps it pending while it is masked. A vector that does not exist has no effect.
+    /// Sends vector `v`, or keeps it pending while it is masked. No effect if there is no such vector or MSI-X is off.
     void fire(unsigned v);
 
     /// Any offset and size; bytes beyond the table read as zero.

@@ -19,7 +19,7 @@ struct NicSettings : NicParams {
 struct NetworkDepths {
     struct Queue {
         std::uint64_t in_waiting = 0;  ///< frames in the receive FIFO for this queue, whose transfer has not begun
-        std::uint64_t in_buffers = 0;  ///< receive buffers that the driver has left and no frame has filled
+        std::uint64_t in_buffers = 0;  ///< receive buffers that the driver has provided and no frame has filled
         std::uint64_t out_waiting = 0; ///< frames that the driver wants to send and the card has not fetched
     };
     std::uint64_t fifo_frames = 0, fifo_bytes = 0; ///< in the receive FIFO, until they are in the guest's buffers
@@ -27,7 +27,7 @@ struct NetworkDepths {
     std::vector<Queue> queues;                     ///< by pair, of those that the driver uses
 };
 
-/// What the card and the clients counted, by name; of each load generator that was started, what it reports.
+/// Counts of the card and its link, by name, and the report of each load generator that was started, by name.
 struct NetworkReport {
     std::map<std::string, std::uint64_t> counts;
     std::map<std::string, std::string> drivers;

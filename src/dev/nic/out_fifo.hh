@@ -15,7 +15,7 @@ class OutFifo {
   public:
     explicit OutFifo(std::uint64_t size) : size_(size) {}
 
-    /// Frames that have left by now make room.
+    /// Removes the frames that have left by `now`.
     void advance(Tick now) {
         for (; !frames_.empty() && frames_.front().leaves <= now; frames_.pop_front())
             used_ -= frames_.front().bytes;
@@ -25,7 +25,7 @@ class OutFifo {
     std::uint64_t room() const { return size_ - std::min(size_, used_ + reserved_); }
     void reserve(std::uint64_t bytes) { reserved_ += bytes; }
     void release(std::uint64_t bytes) { reserved_ -= bytes; }
-    /// A frame that leaves after those before it.
+    /// Adds a frame that leaves at `leaves`, which is not before the frames ahead of it.
     void push(std::uint64_t bytes, Tick leaves) {
         frames_.push_back({bytes, leaves});
         used_ += bytes;

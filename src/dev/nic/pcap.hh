@@ -18,8 +18,8 @@ class Pcap {
     /// Replaces the file. UserError if it cannot be written.
     explicit Pcap(const std::string &path);
     ~Pcap();
-    /// A frame of time `at`; `now` never goes back. The frames of the file are in the order of their times: a frame
-    /// whose time is after `now` is kept until then.
+    /// Writes a frame with time `at`; `now` never goes back. The frames of the file are in order of time: a frame with
+    /// a time after `now` is held until a call with a later `now`, or until the file is closed.
     void write(net::Bytes frame, Tick at, Tick now);
 
   private:

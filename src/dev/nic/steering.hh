@@ -25,8 +25,8 @@ struct RssConfig {
     static constexpr unsigned kEntries = 128, kKeyBytes = 40;
 
     std::uint32_t types = kIpv4 | kTcpv4 | kUdpv4;
-    std::uint16_t unclassified = 0;   ///< queue for frames of no such type
-    std::vector<std::uint16_t> table; ///< by the hash's low bits: a power of two of entries; empty: as even as can be
+    std::uint16_t unclassified = 0;   ///< queue for frames of none of `types`
+    std::vector<std::uint16_t> table; ///< by the hash's low bits; its size is a power of two; empty: queues in turn
     std::vector<std::uint8_t> key;    ///< empty: the default one
 
     unsigned queue_of(const net::Flow &flow, unsigned queues) const;
@@ -45,12 +45,12 @@ class Steering {
 
 class RegisteredSteering {
   public:
-    /// `first_port`: a parameter of the card (board/system_config.hh).
+    /// `first_port`: a parameter of the card (src/schema/nic.py).
     using Make = std::unique_ptr<Steering> (*)(unsigned first_port);
     /// `name` is a literal.
     RegisteredSteering(std::string_view name, Make make);
 };
-/// UserError naming those that there are.
+/// UserError, with the names that there are, if `name` is not one of them.
 std::unique_ptr<Steering> make_steering(std::string_view name, unsigned first_port);
 
 } // namespace moscope::dev

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `fixed-port`: a frame's destination port alone decides. The first port of the card's parameters belongs to queue 0, the
-// next to queue 1, and so on. The paper used it for memcached, which has one port per core. What has no ports is spread.
+// next to queue 1, and so on. The paper used it for memcached, which has one port per core. Frames without ports are
+// spread.
 #include "dev/nic/steering.hh"
 
 namespace moscope::dev {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `pin-every-20`: a table of flows in the card. Each 20th TCP packet that the guest sends from a queue enters its flow, so
-// that frames of the other direction arrive at the same queue; others are spread. The paper used it for PostgreSQL. The
-// 82599's table (Intel 82599 data sheet, section 7.1.2.7, "Flow Director") is found by a hash, and so is this one: an entry
-// replaces what was in its place.
+// `pin-every-20`: a table of flows in the card. Every 20th TCP packet that the guest sends from a queue enters its flow
+// in the table, so that frames of the other direction arrive at the same queue; frames of other flows are spread. The
+// paper used it for PostgreSQL. Like the 82599's table (Intel 82599 data sheet, section 7.1.2.7, "Flow Director"), this
+// one is indexed by a hash: a new entry replaces the one in its place.
 #include "dev/nic/steering.hh"
 #include "dev/nic/toeplitz.hh"
 

@@ -13,7 +13,7 @@ namespace moscope::dev {
 
 std::uint32_t toeplitz(std::span<const std::uint8_t> key, std::span<const std::uint8_t> input);
 
-/// The input for a flow: addresses, and ports if there are any and `ports` is set; empty for what is no IP packet.
+/// The input for a flow: addresses, and ports if there are any and `ports` is set; empty if the flow has no IP packet.
 std::vector<std::uint8_t> toeplitz_input(const net::Flow &flow, bool ports);
 
 /// The key of the specification's examples, with which a card begins.

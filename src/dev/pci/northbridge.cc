@@ -69,7 +69,7 @@ class Northbridge::Function final : public PciFunction {
         const auto bit = [](unsigned link) { return link == kNoLink ? 0u : 2u << link; };
         for (unsigned other = 0; other < m.nodes; ++other) {
             const unsigned route = other == node ? 1 : bit(fabric.link(node, other));
-            unsigned broadcast = 1; // of `other`: to this node and on to those that it reaches through here
+            unsigned broadcast = 1; // of `other`: to this node, and on to nodes that it reaches through this one
             for (unsigned l = 0; l < neighbours.size(); ++l) {
                 const unsigned back = fabric.link(neighbours[l], other);
                 if (other != neighbours[l] && back != kNoLink && fabric.neighbours(neighbours[l])[back] == node)
@@ -134,7 +134,7 @@ class Northbridge::Function final : public PciFunction {
     void miscellaneous(const Machine &m) {
         set32(0x88, 0, ~0u); // NB_CFG, also MSR C001001Fh: bit 46 extends the register number at CF8h
         set32(0x8c, 0, ~0u);
-        for (const unsigned gart : {0x90u, 0x94u, 0x98u, 0x9cu}) // aperture off; kept, translates nothing
+        for (const unsigned gart : {0x90u, 0x94u, 0x98u, 0x9cu}) // aperture off: stored, translates nothing
             set32(gart, 0, ~0u);
         const unsigned more = m.cores_per_node - 1; // CmpCap
         set32(0xe8, 1u << 0 | 1u << 1 | 1u << 3 | 1u << 4 | 1u << 8 | (more & 3) << 12 | (more >> 2 & 1) << 15);
@@ -156,7 +156,7 @@ class Northbridge::Function final : public PciFunction {
 
     void config_written(unsigned offset, unsigned size) override {
         if (number_ == 3 && offset < 0xa0 && offset + size > 0x9c)
-            put8(0x9c, byte(0x9c) & 0xfe); // GART cache invalidated at once
+            put8(0x9c, byte(0x9c) & 0xfe); // an invalidation of the GART cache ends at once
     }
 
     unsigned number_;

@@ -20,7 +20,7 @@ class Northbridge {
     struct Machine {
         unsigned nodes = 1;
         unsigned cores = 1;                               ///< enabled cores of all nodes
-        unsigned cores_per_node = 6;                      ///< that a chip has
+        unsigned cores_per_node = 6;                      ///< cores that a chip has, enabled or not
         std::vector<Firmware::Memory> memory;             ///< DRAM as cores address it
         Addr hole = Addr{1} << 32;                        ///< start of the hole below 4 GiB (mem/phys_map.hh)
         std::vector<std::pair<unsigned, unsigned>> links; ///< coherent links between nodes

@@ -100,7 +100,7 @@ class PciFunction {
     void set8(unsigned offset, std::uint8_t value, std::uint8_t writable = 0);
     void set16(unsigned offset, std::uint16_t value, std::uint16_t writable = 0);
     void set32(unsigned offset, std::uint32_t value, std::uint32_t writable = 0);
-    /// A memory base address register; size is a power of two from 16 bytes on. A 64-bit one takes two registers.
+    /// A memory base address register; size is a power of two, at least 16 bytes. A 64-bit one takes two registers.
     void add_bar(unsigned bar, std::uint64_t size, bool is_64bit);
     /// Appends a capability and returns its offset. `content` begins after its identifier and link.
     unsigned add_capability(std::uint8_t id, const std::vector<std::uint8_t> &content);

@@ -22,7 +22,7 @@ class PciHost final : public Device, private PciUpstream {
   public:
     struct Parameters {
         Addr ecam = 0xe0000000;     ///< 1 MiB for each bus
-        std::uint8_t last_bus = 63; ///< of those that ECAM reaches; all functions are on bus 0
+        std::uint8_t last_bus = 63; ///< last bus that ECAM reaches; all functions are on bus 0
         Addr window = 0xd0000000;   ///< memory for base address registers, below 4 GiB
         std::uint64_t window_size = 0x10000000;
         Addr high_window = 0; ///< memory above 4 GiB for 64-bit ones; 0: none
@@ -41,7 +41,7 @@ class PciHost final : public Device, private PciUpstream {
         cf9_ = &device;
         cf9_range_ = range;
     }
-    /// Adds function `function` of device `device` (0 to 31) on bus 0; UserError if there is one. The caller owns it.
+    /// Adds function `function` of device `device` (0 to 31) on bus 0; UserError if it is taken. The caller owns it.
     void add(unsigned device, unsigned function, PciFunction &);
     /// Firmware's set-up: base addresses, memory space on, interrupt lines. reset() calls it.
     void assign();
@@ -51,7 +51,7 @@ class PciHost final : public Device, private PciUpstream {
 
     std::uint64_t read(Requester, unsigned range, Addr offset, unsigned size) override;
     void write(Requester, unsigned range, Addr offset, std::uint64_t value, unsigned size) override;
-    /// Also of all functions.
+    /// Resets all functions, too, and then calls assign().
     void reset() override;
     void archive(Archive &) override;
     /// ECAM in the MCFG table, the root bridge PCI0 with windows and _PRT in the DSDT, and all functions.

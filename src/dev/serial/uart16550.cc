@@ -23,7 +23,7 @@ constexpr std::uint8_t kDataReady = 0x01, kOverrun = 0x02, kHoldingEmpty = 0x20,
 constexpr std::uint8_t kDtr = 1, kRts = 2, kOut1 = 4, kOut2 = 8, kLoop = 0x10;                 // MCR
 constexpr std::uint8_t kCts = 0x10, kDsr = 0x20, kRing = 0x40, kCarrier = 0x80;                // MSR
 constexpr std::uint8_t kDivisorAccess = 0x80;                                                  // LCR
-constexpr std::size_t kLineLimit = 1u << 20; // what the other end keeps at most
+constexpr std::size_t kLineLimit = 1u << 20; // characters that wait on the line at most
 
 constexpr Tick kSixteenthBit = kTicksPerSecond / 1'843'200; // of the 1.8432 MHz clock
 
@@ -108,7 +108,7 @@ void Uart16550::run_to(Tick now) {
         const std::uint8_t byte = line_.front();
         line_.pop_front();
         arrival_ = line_.empty() ? kNever : at + character_time();
-        if (!(mcr_ & kLoop)) // the input pin is cut off then
+        if (!(mcr_ & kLoop)) // in loop-back mode the input pin is disconnected
             receive(byte, at);
     }
     if (timeout_ <= now) {

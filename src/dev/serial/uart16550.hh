@@ -2,8 +2,8 @@
 // A 16550A serial port: National Semiconductor PC16550D data sheet; ports as COM1 of a PC (3F8h, IRQ 4). A character
 // takes a fixed simulated time, a parameter: at the true 115200 baud, a boot log would take seconds. If the parameter
 // is 0, divisor and line control give the time. A written byte reaches the output at once; the transmitter's registers
-// and interrupt change at the character's end. Shift register and FIFO count as one. The interrupt wire needs OUT2, as
-// on a PC.
+// and interrupt change at the character's end. The shift register and the FIFO are modelled as one buffer. As on a PC,
+// the interrupt wire is driven only while OUT2 is set.
 #pragma once
 
 #include <deque>
@@ -30,9 +30,9 @@ class Uart16550 final : public IsaDevice {
     Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output, Config config);
     Uart16550(EventQueue &queue, const TimeSource &time, IrqLine &irq, unsigned input, Output output);
 
-    /// Sends characters to the port, one per character time from now on.
+    /// Sends characters to the port, one per character time from now on. At most 1 MiB waits; the rest is dropped.
     void push(std::string_view bytes);
-    /// Number of these that have not reached the FIFO.
+    /// Number of pushed characters that have not reached the FIFO.
     std::size_t waiting() const { return line_.size(); }
 
     void reset() override;
@@ -72,8 +72,8 @@ class Uart16550 final : public IsaDevice {
     bool timeout_pending_ = false; ///< received characters lie below the trigger level for four character times
     std::deque<std::uint8_t> received_;
     std::uint32_t sending_ = 0; ///< characters in the transmitter
-    Tick sent_ = kNever;        ///< when the one being sent is out
-    Tick arrival_ = kNever;     ///< when the next character of the line is in
+    Tick sent_ = kNever;        ///< when the character being sent has left
+    Tick arrival_ = kNever;     ///< when the next character from the line has arrived
     Tick timeout_ = kNever;
     std::deque<std::uint8_t> line_;
 };

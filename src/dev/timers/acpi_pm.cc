@@ -84,7 +84,7 @@ std::uint8_t AcpiPm::read8(unsigned, Addr offset) {
     update();
     const auto byte = static_cast<unsigned>(offset & 3);
     if (offset >= kTimer && offset < kTimer + 4) {
-        // The four accesses of one read see one value.
+        // The four byte accesses of one 32-bit read see the same value.
         if (byte == 0)
             latched_timer_ = static_cast<std::uint32_t>(edges_until(kPmTimerClock, now));
         return static_cast<std::uint8_t>(latched_timer_ >> (8 * byte));

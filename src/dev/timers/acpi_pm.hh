@@ -13,7 +13,7 @@ namespace moscope::dev {
 
 class AcpiPm final : public ByteDevice {
   public:
-    static constexpr Addr kPort = 0x800, kSize = 0x10; // where AMD's south bridges are usually programmed to have it
+    static constexpr Addr kPort = 0x800, kSize = 0x10;          // the usual setting of AMD's south bridges
     static constexpr Addr kEvent = 0, kControl = 4, kTimer = 8; ///< from kPort
     static constexpr unsigned kSci = 9;
     static constexpr std::uint8_t kSleepTypeOff = 5;

@@ -71,10 +71,10 @@ void Hpet::find_match(Timer &t, std::int64_t edge) {
     std::uint64_t ahead = t.comparator - counter(edge);
     if (t.config & k32Bit) {
         ahead &= 0xFFFF'FFFF;
-        if (ahead == 0) // equal now: again when it has come round
+        if (ahead == 0) // equal now: the next match is when the counter has wrapped
             ahead = 1ull << 32;
     }
-    constexpr std::uint64_t kFar = 1ull << 62; // beyond the end of time
+    constexpr std::uint64_t kFar = 1ull << 62; // later than any Tick
     if (ahead != 0 && ahead < kFar)
         t.match = edge + static_cast<std::int64_t>(ahead);
 }
@@ -122,7 +122,7 @@ void Hpet::drive(unsigned n, bool level) {
 }
 
 void Hpet::fire(unsigned n) {
-    if (timers_[n].config & kLevelType) { // the status is set also if the timer may not interrupt
+    if (timers_[n].config & kLevelType) { // the status is set even if the timer's interrupt is disabled
         status_ |= 1u << n;
         drive_levels();
     } else if (timers_[n].config & kInterrupt) {
@@ -165,7 +165,7 @@ void Hpet::write_config(Timer &t, std::uint64_t value) {
     std::uint64_t writable = kWritable;
     if (!(t.config & kPeriodicCapable))
         writable &= ~(kPeriodic | kSetValue);
-    if (!(kRoutes >> route(value) & 1)) // a route that is not there does not take
+    if (!(kRoutes >> route(value) & 1)) // an unsupported route leaves the old one in place
         writable &= ~kRoute;
     const auto n = static_cast<unsigned>(&t - timers_.data());
     if (t.line)
@@ -190,7 +190,7 @@ void Hpet::write_register(Addr offset, std::uint64_t value, std::uint64_t mask, 
         break;
     }
     case kStatus: status_ &= ~(value & mask); break;
-    case kCounter: // for a stopped counter, says the specification
+    case kCounter: // the specification allows this only while the counter is stopped
         base_ = merged;
         start_ = edge;
         break;
@@ -205,7 +205,7 @@ void Hpet::write_register(Addr offset, std::uint64_t value, std::uint64_t mask, 
             if (!(t.config & kPeriodic)) {
                 t.comparator = merged;
             } else {
-                // Written with the set-value bit it is the next match, and always the period from there on.
+                // With the set-value bit, the value is also the next match; in any case it is the period from then on.
                 if (t.config & kSetValue)
                     t.comparator = merged;
                 t.period = (t.period & ~mask) | (value & mask);
@@ -226,14 +226,14 @@ std::uint64_t Hpet::read(Requester, unsigned, Addr offset, unsigned size) {
     const Tick now = time_.now();
     run_to(now);
     const auto shift = static_cast<unsigned>(offset & 7) * 8;
-    (void)size; // the bus takes what it asked for
+    (void)size; // AddressSpace cuts the value to the size of the access
     return read_register(offset & ~Addr{7}, edges_until(kHpetClock, now)) >> shift;
 }
 
 void Hpet::write(Requester, unsigned, Addr offset, std::uint64_t value, unsigned size) {
     const Tick now = time_.now();
     run_to(now);
-    if (size < 4 || (offset & 3)) // words and double words only
+    if (size < 4 || (offset & 3)) // accesses of 4 and 8 bytes only
         return;
     const auto shift = static_cast<unsigned>(offset & 7) * 8;
     const std::uint64_t mask = size >= 8 && shift == 0 ? ~0ull : 0xFFFF'FFFFull << shift;

@@ -17,7 +17,7 @@ class Hpet final : public Device {
     static constexpr Addr kBase = 0xFED0'0000;
     static constexpr Addr kSize = 0x400;
     static constexpr unsigned kTimers = 3;
-    static constexpr std::uint32_t kRoutes = 0x00C0'0000; ///< IO-APIC inputs that a timer can have
+    static constexpr std::uint32_t kRoutes = 0x00C0'0000; ///< IO-APIC inputs to which a timer can be routed
     static constexpr std::uint32_t kPeriod = 69'841'279;  ///< of the counter, fs
     static constexpr std::uint32_t kIdLow = 0x1022'A201;  ///< vendor, legacy routing, 64 bits, 3 timers, revision 1
 

@@ -53,7 +53,7 @@ std::uint16_t Pit::Channel::value(std::int64_t edge) const {
             v = (n & ~std::int64_t{1}) - 2 * (r < half ? r : r - half);
         } else {
             const std::int64_t modulus = bcd ? 10000 : 65536;
-            v = ((n - d) % modulus + modulus) % modulus; // goes on below zero
+            v = ((n - d) % modulus + modulus) % modulus; // counts on below zero
         }
     }
     return static_cast<std::uint16_t>(bcd ? to_bcd(static_cast<std::uint32_t>(v)) : v);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The programmable interval timer: Intel 8254 data sheet; ports 40h-43h, and the system control port 61h of a PC (gate
-// and output of channel 2, speaker enable, refresh toggle). It counts edges of the crystal's twelfth, 1.193182 MHz; a
-// count written is loaded at the next edge. The output of channel 0 is the interrupt wire; channel 1 drives nothing.
+// and output of channel 2, speaker enable, refresh toggle). It counts edges of a 1.193182 MHz clock, a twelfth of the
+// crystal's; a written count is loaded at the next edge. The output of channel 0 is the interrupt wire; channel 1
+// drives nothing.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ class Pit final : public IsaDevice {
         bool latched = false, status_latched = false;
         std::uint16_t latch = 0;
         std::uint8_t status = 0;
-        std::uint32_t count = 0; ///< what is counted from: 1..65536 (10000 in BCD); 0 before the first
-        std::uint32_t next = 0;  ///< count written, taken at the end of the period or at the trigger; 0: none
+        std::uint32_t count = 0; ///< where counting down starts: 1..65536 (10000 in BCD); 0 before the first load
+        std::uint32_t next = 0;  ///< written count, loaded at the end of the period or at the trigger; 0: none
         std::int64_t start = 0;  ///< edge of loading
         std::int64_t held = -1;  ///< counts done when the gate stopped the counter; -1: runs
 

@@ -140,7 +140,7 @@ bool Rtc::alarm_at(std::int64_t date) const {
 
 // --- time ---------------------------------------------------------------------------------------------------------
 
-/// Between periodic interrupts; 0: none. Rates 1 and 2 are those of 8 and 9.
+/// Ticks between periodic interrupts; 0: none. Rates 1 and 2 are those of 8 and 9.
 Tick Rtc::period() const {
     const unsigned rate = memory_[kA] & 0xF;
     if (rate == 0 || (memory_[kA] >> 4 & 7) > 2)
@@ -157,7 +157,7 @@ void Rtc::run_to(Tick now) {
         const std::int64_t second = (now - base_tick_) / kTicksPerSecond;
         if (second > seen_) {
             memory_[kC] |= kUpdate;
-            // An alarm comes round once a day at the latest.
+            // An alarm recurs within a day, so the last day is enough.
             for (std::int64_t s = std::max(seen_ + 1, second - kDayLength); s <= second; ++s)
                 if (alarm_at(base_ + s)) {
                     memory_[kC] |= kAlarm;
@@ -214,7 +214,7 @@ std::uint8_t Rtc::read8(unsigned, Addr offset) {
 
 void Rtc::write8(unsigned, Addr offset, std::uint8_t value) {
     if ((offset & 1) == 0) {
-        index_ = value; // bit 7, which masks NMI on PCs, is remembered only
+        index_ = value; // bit 7, which masks NMI on PCs, is stored without effect
         return;
     }
     const Tick now = time_.now();

@@ -2,7 +2,7 @@
 // The real-time clock with 128 bytes of battery-backed memory: Motorola MC146818A data sheet; ports 70h-71h, ISA wire
 // 8, century in byte 32h as in PCs. The date at simulated time 0 is fixed at construction, so that runs are
 // reproducible, and advances with simulated time. Updates take the time of a 32.768 kHz time base: UIP rises 2228 us
-// before the second changes. Unlike the part's, registers that are read during an update are valid. A write of the day
+// before the second changes. Unlike in the real part, registers read during an update are valid. A write of the day
 // of the week has no effect: the day follows the date.
 #pragma once
 

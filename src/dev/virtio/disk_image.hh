@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The content of a disk: a host file (raw image, squashfs, anything) that is mapped and never written, under a map of
-// the 4-KiB pages that the guest has written, which live in memory and in checkpoints. Offsets and sizes are bytes.
+// The content of a disk: a host file (raw image, squashfs, anything) that is mapped and never written. 4-KiB pages that
+// the guest has written replace those of the file; they live in memory and in checkpoints. Offsets and sizes are bytes.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class DiskImage {
     std::string path_;
     const std::uint8_t *file_ = nullptr;
     std::uint64_t file_bytes_ = 0, bytes_ = 0;
-    std::map<std::uint64_t, Page> written_; ///< by page number; sorted, so that checkpoints are the same bytes
+    std::map<std::uint64_t, Page> written_; ///< by page number; sorted, so that equal disks give equal checkpoints
 };
 
 } // namespace moscope::dev

@@ -39,7 +39,8 @@ VirtioBlk::VirtioBlk(std::string name, const Parameters &p, DiskImage &image, Dm
       image_(image),
       time_(time),
       alarm_(queue, this->name(), [this](Tick) { work(0, [this] { complete(); }); }) {
-    // Section 5.2.4: capacity in sectors, segments of a request, block size. Two descriptors are header and status.
+    // Section 5.2.4: capacity in sectors, segments of a request, block size. Two of the 256 descriptors are header and
+    // status.
     std::vector<std::uint8_t> config(60);
     put(config, 0, image.bytes() / DiskImage::kSector, 8);
     put(config, 12, 254, 4);
@@ -66,7 +67,7 @@ void VirtioBlk::notified(unsigned queue) {
 }
 
 void VirtioBlk::complete() {
-    // Without bus mastering, or after a fault, it moves no data, and what was under way is lost.
+    // Without bus mastering, or after a fault, the device moves no data, and requests under way are lost.
     if (!live() && !resetting()) {
         pending_.clear();
         return;
@@ -127,7 +128,7 @@ void VirtioBlk::execute(const Virtqueue::Chain &chain) {
     SegmentCursor last(dma(), chain.writable);
     last.skip(data_in);
     last.write({&status, 1});
-    // The driver may rely on the first `bytes` only: the status counts if there is no gap before it.
+    // The driver may rely only on the first bytes up to this number: it includes the status if no gap precedes that.
     give_back(0, chain.head,
               static_cast<std::uint32_t>(std::min<std::uint64_t>(moved == data_in ? writable : moved, ~0u)));
 }

@@ -21,7 +21,7 @@ class VirtioBlk final : public VirtioPci {
         std::string id = "moscope";                     ///< at most 20 bytes
         bool read_only = false;
     };
-    /// The image is the caller's and outlives the device.
+    /// The caller owns the image, which outlives the device.
     VirtioBlk(std::string name, const Parameters &, DiskImage &, Dma &, MsiTarget &, EventQueue &, const TimeSource &);
 
     struct Counts {

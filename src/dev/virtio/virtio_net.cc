@@ -20,8 +20,8 @@ enum : std::uint8_t { kNeedsChecksum = 1, kDataValid = 2 };
 
 constexpr std::size_t kLongestFrame = net::kEthernetHeader + net::kMtu + 4; // with a VLAN tag
 constexpr std::uint64_t kLongestRequest = 1 << 16;
-constexpr unsigned kBatch = 64; ///< frames to be sent of one piece of work: then other work of the lane has its turn
-constexpr unsigned kBurst = 8;  ///< frames that are returned to the driver together: a line of the used ring
+constexpr unsigned kBatch = 64; ///< most frames sent by one piece of work; then other work of the lane has its turn
+constexpr unsigned kBurst = 8;  ///< most frames handled together: their entries of the used ring fill a line
 constexpr std::uint64_t kBurstBytes = kBurst * kLongestFrame;
 constexpr unsigned kPrefetched = 16; ///< receive buffers that the card fetches together
 constexpr net::Mac kAddress = {0x02, 0x00, 0x0a, 0x01, 0x00, 0x01};
@@ -80,8 +80,7 @@ VirtioNet::VirtioNet(std::string name, const NicSettings &p, std::uint64_t seed,
     set_device_config({bytes, bytes + sizeof config});
 }
 
-// --- time
-// ---------------------------------------------------------------------------------------------------------------
+// --- time ---------------------------------------------------------------------------------------------------------
 
 void VirtioNet::rang() {
     const Tick now = time_.now();
@@ -121,8 +120,7 @@ void VirtioNet::wake_blocked() {
     }
 }
 
-// --- from the link to the guest
-// ----------------------------------------------------------------------------------------
+// --- from the link to the guest -----------------------------------------------------------------------------------
 
 void VirtioNet::arrived(net::Frame frame, Tick now) {
     if (pcap_)
@@ -144,7 +142,7 @@ void VirtioNet::arrived(net::Frame frame, Tick now) {
     fifo_.push_back({std::move(frame), in_free_});
 }
 
-/// Frames that the card may handle go to their queues. They leave the FIFO when they are in the guest's buffers.
+/// Moves the frames that the card may handle to their queues. They leave the FIFO when they are in the guest's buffers.
 void VirtioNet::dispatch(Tick now) {
     while (!fifo_.empty() && fifo_.front().due <= now) {
         const unsigned pair = steering_->queue_of(net::flow_of(fifo_.front().frame), active_pairs_, rss_);
@@ -155,7 +153,7 @@ void VirtioNet::dispatch(Tick now) {
     }
 }
 
-/// Time that the card takes for a packet by its packet limit; 0 without a limit.
+/// Ticks that the card takes for a packet, from its limit of packets per second; 0 without a limit.
 Tick VirtioNet::packet_time(std::uint64_t per_second) const {
     if (per_second == 0)
         return 0;
@@ -221,15 +219,14 @@ void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virt
     }
 }
 
-// --- from the guest to the link
-// ----------------------------------------------------------------------------------------
+// --- from the guest to the link -----------------------------------------------------------------------------------
 
 void VirtioNet::notified(unsigned queue) {
     if (queue == control_queue())
         serve_control(queue);
     else if (queue < control_queue() && queue % 2 == 1)
         serve_sent(queue / 2);
-    // A receive queue has buffers again: a frame that comes will find them.
+    // A receive queue that has buffers again needs no action: the next frame will find them.
 }
 
 void VirtioNet::serve_sent(unsigned pair) {
@@ -286,7 +283,7 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
     std::memcpy(&header, bytes.data(), sizeof header);
     net::Frame frame(bytes.begin() + sizeof header, bytes.end());
     if (header.segmentation != 0)
-        return false; // was not offered
+        return false; // segmentation offload was not offered
     if (header.flags & kNeedsChecksum) {
         // The field holds the sum of the pseudo header (section 5.1.6.2.1).
         const std::size_t start = header.checksum_start, at = start + header.checksum_offset;

@@ -3,11 +3,11 @@
 // pair of queues for each core, a control queue, receive side scaling, checksum offload, mergeable receive buffers. The
 // limits around the queues are those of a real card: the link's rate, packets per second in and out, the FIFOs.
 //
-// A frame that arrives waits in the receive FIFO until the card may handle it; the FIFO's end drops. Then the steering policy
-// (dev/nic/steering.hh) chooses its queue, which drops it if the driver has left no buffer there. A frame to be sent is
-// fetched when the transmit FIFO has room. Its buffer goes back to the driver with those of the next ones of its queue, or alone
-// after a time: as a real card, this one writes back several descriptors together, so that a core that sends one frame after the
-// other does not miss on the ring each time.
+// An arriving frame waits in the receive FIFO until the card's packet rate lets the card handle it; a full FIFO drops
+// the frame. The steering policy (dev/nic/steering.hh) then chooses its queue; if the driver has provided no
+// buffer there, the frame is dropped. A frame to be sent is fetched when the transmit FIFO has room. Like a real card,
+// this one returns the buffers of several sent frames of a queue together, or fewer after a time, so that a core that
+// sends one frame after another does not miss on the ring each time.
 #pragma once
 
 #include <deque>
@@ -28,7 +28,7 @@ class VirtioNet final : public VirtioPci {
   public:
     enum Feature : std::uint64_t {
         kChecksum = 1ull << 0,      ///< the driver leaves checksums to the device
-        kGuestChecksum = 1ull << 1, ///< the device says of a frame that its checksum is right
+        kGuestChecksum = 1ull << 1, ///< the device marks frames whose checksum is right
         kMac = 1ull << 5,
         kMergeBuffers = 1ull << 15,
         kLinkStatus = 1ull << 16,
@@ -42,7 +42,7 @@ class VirtioNet final : public VirtioPci {
         std::uint64_t in_packets = 0, in_bytes = 0, out_packets = 0, out_bytes = 0;
         std::uint64_t in_busy = 0, out_busy = 0; ///< ticks of the card's own work for packets; 0 without packet limits
         std::uint64_t dropped[kDropReasons] = {};
-        std::uint64_t deepest_fifo = 0; ///< bytes that waited at most
+        std::uint64_t deepest_fifo = 0; ///< the most bytes that waited at one time
     };
     struct QueueCounts {
         std::uint64_t in_packets = 0, out_packets = 0, dropped = 0;
@@ -95,7 +95,7 @@ class VirtioNet final : public VirtioPci {
 
     const NicSettings p_;
     const unsigned pairs_;
-    const unsigned first_lane_; ///< each queue has one
+    const unsigned first_lane_; ///< of the queues, which have one each
     const TimeSource &time_;
     net::Lan lan_;
     std::unique_ptr<Steering> steering_;
@@ -103,13 +103,13 @@ class VirtioNet final : public VirtioPci {
     Alarm alarm_;
     RssConfig rss_;
     unsigned active_pairs_ = 1;
-    std::deque<Waiting> fifo_;                       ///< received, in their order
-    std::vector<std::deque<net::Frame>> steered_;    ///< by pair: on their way to the guest, in the FIFO still
+    std::deque<Waiting> fifo_;                       ///< received, in the order of arrival
+    std::vector<std::deque<net::Frame>> steered_;    ///< by pair: on their way to the guest, still counted in the FIFO
     std::uint64_t fifo_frames_ = 0, fifo_bytes_ = 0; ///< until they are in the guest's buffers
     Tick in_free_ = 0, out_free_ = 0;                ///< when the card can handle another packet
     std::vector<std::deque<Virtqueue::Chain>> held_; ///< by pair: receive buffers taken and not used yet
     OutFifo out_;
-    std::deque<std::uint32_t> blocked_;   ///< pairs that wait for room in the transmit FIFO, in their order
+    std::deque<std::uint32_t> blocked_;   ///< pairs that wait for room in the transmit FIFO, first come first
     std::vector<std::uint8_t> receiving_; ///< by pair: a piece of work for its frames is waiting or under way
     std::vector<Sent> sent_;              ///< by pair
     Tick return_due_ = kNever;            ///< earliest `due` of all pairs

@@ -15,7 +15,7 @@ constexpr Addr kCommon = 0, kIsr = 0x1000, kDeviceConfig = 0x2000, kNotify = 0x3
 constexpr unsigned kNotifyMultiplier = 4;
 constexpr std::uint8_t kVendorCapability = 9;
 
-// Registers of the common configuration (section 4.1.4.3), as they lie.
+// Layout of the common configuration registers (section 4.1.4.3).
 struct Common {
     std::uint32_t device_feature_select, device_feature, driver_feature_select, driver_feature;
     std::uint16_t msix_config, num_queues;
@@ -73,7 +73,7 @@ VirtioPci::VirtioPci(std::string name, const Type &type, Dma &dma, MsiTarget &ta
     add_capability(kVendorCapability, notify);
     add_capability(kVendorCapability, capability(3, kIsr, 4));
     add_capability(kVendorCapability, capability(4, kDeviceConfig, 0x1000));
-    // Access to the range through configuration space: range, offset, length and a window of four bytes.
+    // Access to the range through configuration space: number of the range, offset, length and four bytes of data.
     access_capability_ = add_capability(kVendorCapability, capability(5, 0, 0, 4));
     set8(access_capability_ + 4, 0, 0xff);
     for (const unsigned at : {8u, 12u, 16u})
@@ -84,8 +84,7 @@ VirtioPci::VirtioPci(std::string name, const Type &type, Dma &dma, MsiTarget &ta
     set32(msix_capability_ + 8, kMsixPending | kBar);
 }
 
-// --- registers
-// ------------------------------------------------------------------------------------------------------------
+// --- registers ----------------------------------------------------------------------------------------------------
 
 std::uint64_t VirtioPci::read_bar(Requester, unsigned, Addr offset, unsigned size) {
     const Addr in_page = offset & 0xfff;
@@ -140,7 +139,7 @@ void VirtioPci::write_bar(Requester, unsigned, Addr offset, std::uint64_t value,
         break;
     case kNotify: notify(static_cast<unsigned>(in_page / kNotifyMultiplier)); break;
     case kMsixTable: msix_.write_table(in_page, value, size); break;
-    default: break; // the device configuration has nothing to write
+    default: break; // the device configuration is read-only
     }
 }
 
@@ -229,8 +228,7 @@ void VirtioPci::virtio_reset() {
     device_reset();
 }
 
-// --- queues
-// ---------------------------------------------------------------------------------------------------------------
+// --- queues -------------------------------------------------------------------------------------------------------
 
 void VirtioPci::notify(unsigned queue) {
     if (queue < queues_.size())
@@ -294,8 +292,7 @@ void VirtioPci::interrupt(std::uint8_t cause, std::uint16_t vector) {
     }
 }
 
-// --- configuration space
-// ---------------------------------------------------------------------------------------------------
+// --- configuration space ------------------------------------------------------------------------------------------
 
 bool VirtioPci::indirect_access_overlaps(unsigned offset, unsigned size) const {
     const unsigned window = access_capability_ + 16;

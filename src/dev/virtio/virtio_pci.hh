@@ -56,17 +56,18 @@ class VirtioPci : public PciFunction {
     /// The driver reset the device: chains in flight are dropped.
     virtual void device_reset() = 0;
 
-    /// Does something with the queues in its turn (Dma::perform).
+    /// Runs `piece`, which uses the queues, when its turn in the lane comes (Dma::perform).
     void work(unsigned lane, std::function<void()> piece);
-    /// Where the work of a queue is done: pieces of one lane run one after another.
+    /// The lane in which the work of a queue runs: pieces of one lane run one after another.
     virtual unsigned lane_of(unsigned) const { return 0; }
     /// Whether the driver waits for a reset; the device then serves no queue.
     bool resetting() const { return resetting_; }
     /// Whether the driver lets the device read and write its queues.
     bool live() const { return (status_ & kDriverOk) && !(status_ & kNeedsReset) && bus_master() && !resetting_; }
     bool driver_has(std::uint64_t feature) const { return driver_features_ & feature; }
+    /// Takes the next chain. False: there is none, the device is not live, or the queue is broken, which calls fail().
     bool take(unsigned queue, Virtqueue::Chain &);
-    /// Takes up to `most` chains at once; how many it has taken.
+    /// Takes up to `most` chains at once; returns the number taken.
     unsigned take(unsigned queue, std::deque<Virtqueue::Chain> &, unsigned most);
     /// Returns a chain to the driver, with an interrupt if the driver wants one.
     void give_back(unsigned queue, std::uint16_t head, std::uint32_t bytes) {
@@ -80,9 +81,9 @@ class VirtioPci : public PciFunction {
     }
     void put_back(unsigned queue, std::span<const Virtqueue::Used>);
     void signal(unsigned queue);
-    /// Chains of the driver's that the device has not taken.
+    /// Number of chains that the driver has made available and the device has not taken.
     unsigned waiting(unsigned queue) const { return queues_[queue].ring.waiting(dma_); }
-    /// The driver broke the rules.
+    /// The driver broke a rule: the device needs a reset. `why` is a literal.
     void fail(const char *why);
     void set_device_config(std::vector<std::uint8_t> bytes) { device_config_ = std::move(bytes); }
     Dma &dma() { return dma_; }
@@ -118,7 +119,7 @@ class VirtioPci : public PciFunction {
     std::uint8_t status_ = 0, isr_ = 0;
     const char *fault_ = nullptr;
     unsigned working_ = 0;   ///< pieces of work under way
-    bool resetting_ = false; ///< the driver asked for a reset meanwhile
+    bool resetting_ = false; ///< the driver asked for a reset while work was under way
 };
 
 } // namespace moscope::dev

@@ -97,7 +97,7 @@ unsigned Virtqueue::waiting(const Dma &dma) const {
     return waiting <= size_ ? waiting : 0;
 }
 
-/// How many chains the driver has made available and the device has not taken; 0, too, if the queue is broken.
+/// Number of chains that the driver has made available and the device has not taken; 0 if the queue is broken.
 unsigned Virtqueue::look(Dma &dma) {
     for (bool asked = false;; asked = true) {
         std::uint16_t available;
@@ -110,13 +110,13 @@ unsigned Virtqueue::look(Dma &dma) {
             return waiting;
         if (!event_index_ || asked)
             return 0;
-        // Section 2.6.10: what was made available before the driver could see the index comes without a notification.
+        // Section 2.6.10: chains made available before the driver sees the index come unannounced: look again.
         if (!dma.store(PhysAddr(area_[kDevice]) + 4 + 8u * size_, next_available_))
             return broken("the device area is not memory");
     }
 }
 
-/// `first`: the descriptor of the chain's head, if that lies in the table.
+/// Reads the descriptors of a chain into it. `first`: the one of its head, if that lies in the table.
 bool Virtqueue::walk(Dma &dma, Chain &chain, const Descriptor *first) {
     chain.readable.clear();
     chain.writable.clear();
@@ -187,7 +187,7 @@ bool Virtqueue::wants_interrupt(Dma &dma) {
         return broken("the driver area is not memory");
     if (!event_index_)
         return before != next_used_ && !(word & 1);
-    // Section 2.6.7.2: the index that the driver named was passed since.
+    // Section 2.6.7.2: whether the index that the driver named was passed since the last call.
     return static_cast<std::uint16_t>(next_used_ - word - 1) < static_cast<std::uint16_t>(next_used_ - before);
 }
 

@@ -16,12 +16,12 @@ namespace moscope::dev {
 
 class Virtqueue {
   public:
-    static constexpr unsigned kLongestChain = 1024;
+    static constexpr unsigned kLongestChain = 1024; ///< buffers
 
     struct Segment {
         Addr at = 0;
         std::uint32_t size = 0,
-                      unused = 0; ///< `unused` takes the place of padding, which would be chance in checkpoints
+                      unused = 0; ///< `unused` fills the padding, whose bytes would be undefined in checkpoints
     };
     /// Buffers that the driver made available together; readable ones come first. All lie in DRAM.
     struct Chain {
@@ -40,7 +40,7 @@ class Virtqueue {
         }
     };
 
-    /// A chain that the device returns, and the bytes that it has written into it; as it lies in guest memory.
+    /// A chain that the device returns, and the number of bytes that it wrote into it; laid out as in guest memory.
     struct Used {
         std::uint32_t head = 0, bytes = 0;
     };
@@ -61,14 +61,14 @@ class Virtqueue {
     // --- traffic -----------------------------------------------------------------------------------------------------
     /// Takes the next chain. False: there is none, or the queue is broken.
     bool pop(Dma &, Chain &);
-    /// Takes up to `most` chains, whose entries and descriptors are fetched together where they lie side by side. How many it
-    /// has taken; fewer than there are where the ring ends or the queue breaks.
+    /// Takes up to `most` chains; adjacent ring entries and descriptors are fetched together. Returns the number taken,
+    /// which is lower than what is available if the ring ends or the queue breaks.
     unsigned pop(Dma &, std::deque<Chain> &, unsigned most);
     /// Returns chains to the driver. False: the queue is broken.
     bool push(Dma &, std::span<const Used>);
     /// Whether the driver wants an interrupt for the chains pushed since the last call.
     bool wants_interrupt(Dma &);
-    /// How many chains the driver has made available and the device has not taken, for statistics; 0 if the queue is broken.
+    /// Number of chains that the driver has made available and the device has not taken, for statistics; 0 if broken.
     unsigned waiting(const Dma &) const;
     /// Why the queue is broken; null: it is not.
     const char *fault() const { return fault_; }
@@ -91,11 +91,11 @@ class Virtqueue {
     const char *fault_ = nullptr;
 };
 
-/// Moves bytes through a list of segments from its start on.
+/// Reads and writes the bytes of a list of segments in sequence, from the first one on.
 class SegmentCursor {
   public:
     SegmentCursor(Dma &dma, const std::vector<Virtqueue::Segment> &list) : dma_(dma), list_(list) {}
-    /// False where the list ends or memory does.
+    /// False: the list ends first, or a segment is not in DRAM.
     bool read(std::span<std::uint8_t> to);
     bool write(std::span<const std::uint8_t> from);
     bool skip(std::uint64_t bytes);
