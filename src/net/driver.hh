@@ -30,7 +30,7 @@ class Services {
     virtual ~Services() = default;
     /// Address of client host i.
     static Ip host(unsigned i) { return 0x0a010000 + ((1 + i / kHostsPerNet) << 8) + 1 + i % kHostsPerNet; }
-    /// i of an address; a number beyond all hosts for other addresses.
+    /// The i of a client host's address; ~0u for any other address.
     static unsigned host_number(Ip ip) {
         const unsigned net = (ip >> 8 & 255) - 1, place = (ip & 255) - 1;
         return ip >> 16 == 0x0a01 && net < kHostsPerNet && place < kHostsPerNet ? net * kHostsPerNet + place : ~0u;
@@ -38,7 +38,7 @@ class Services {
     static constexpr unsigned kHostsPerNet = 250, kMostHosts = 250 * 250;
 
     virtual void send(const Endpoint &from, const Endpoint &to, Bytes payload, Tick now) = 0;
-    /// Operations of the workload that the guest has completed, as the client sees them.
+    /// Reports operations of the workload that the guest has completed, as the client sees them.
     virtual void done(std::uint64_t operations) = 0;
     virtual Tcp &tcp() = 0;
     virtual Rng &rng() = 0;
@@ -48,7 +48,7 @@ class Services {
 class Settings {
   public:
     explicit Settings(std::map<std::string, std::string> pairs) : pairs_(std::move(pairs)) {}
-    /// UserError if the value is not a number from least to most.
+    /// The value of `key`, or `otherwise` if it is absent. UserError if it is not a number from `least` to `most`.
     std::uint64_t number(const std::string &key, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most);
     void check() const;
 
@@ -59,17 +59,17 @@ class Settings {
 class Driver {
   public:
     virtual ~Driver() = default;
-    /// Begins to load the guest, whose address this is. UserError for wrong settings.
+    /// Begins to load the guest at this address. UserError for wrong settings.
     virtual void start(Ip guest, Settings &, Tick now) = 0;
     /// Sends no more requests.
     virtual void stop(Tick now) = 0;
-    /// `key=value` pairs of what happened since the start.
+    /// Counts since the start, as `key=value` pairs.
     virtual std::string report() const = 0;
-    /// A datagram to a port of `first_port()` and those after it, up to `ports()`. Ranges of drivers do not overlap.
+    /// Receives a datagram to one of `ports()` ports from `first_port()` on. The ranges of drivers do not overlap.
     virtual void datagram(const Udp &, Tick /*now*/) {}
     virtual std::uint16_t first_port() const { return 0; }
     virtual std::uint16_t ports() const { return 0; }
-    /// When it has to act next, and acting.
+    /// The tick at which the driver has to act next; `run` does what is due.
     virtual Tick next() const { return kNever; }
     virtual void run(Tick /*now*/) {}
     virtual void archive(Archive &) = 0;

@@ -20,7 +20,7 @@ using Ip = std::uint32_t;
 using Mac = std::array<std::uint8_t, 6>;
 
 inline constexpr std::size_t kEthernetHeader = 14, kLeastFrame = 60, kMtu = 1500;
-/// Bytes of a frame's time on the wire that are not in a Frame: preamble, frame check sequence, gap (IEEE 802.3).
+/// Bytes that a frame takes on the wire beyond those of a Frame: preamble, frame check sequence, gap (IEEE 802.3).
 inline constexpr std::size_t kWireOverhead = 24;
 enum EtherType : std::uint16_t { kEtherIpv4 = 0x0800, kEtherArp = 0x0806 };
 enum Protocol : std::uint8_t { kIcmp = 1, kTcp = 6, kUdp = 17 };
@@ -38,7 +38,7 @@ inline void put32(std::span<std::uint8_t> b, std::size_t at, std::uint32_t v) {
     put16(b, at + 2, v);
 }
 
-/// The locally administered address of the host that has this IP address: each host has one of each.
+/// The locally administered MAC address of the host with this IP address: each host has one of each.
 inline Mac mac_of(Ip ip) {
     return {0x02,
             0x00,

@@ -90,7 +90,7 @@ void Hosts::take(const Udp &udp, Tick now) {
         std::string answer = "ok";
         if (asker != last_start_) {
             answer = command(line, udp.source.ip, now);
-            if (answer == "ok") // of a start or a stop; a report says more
+            if (answer == "ok") // the answer to a start or a stop; that to a report is longer
                 last_start_ = line.starts_with("start ") ? asker : "";
         }
         answer += '\n';

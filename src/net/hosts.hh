@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hosts at the other end of the guest's link, in simulated time, without any core: 10.1.0.2, the control host, and the
-// clients 10.1.1.1 to 10.1.250.250. The guest is 10.1.0.1, or any other address of 10.1.0.0/16. Every host answers ARP,
-// ICMP echo, echo (RFC 862, port 7, UDP and TCP) and discard (RFC 863, port 9, TCP); drivers (net/driver.hh) load the
-// guest. Commands to the control host are datagrams to port 7000 with one line of text; the answer goes back to the
-// sender.
+// The hosts at the other end of the guest's link. They act in simulated time and have no cores: 10.1.0.2, the control
+// host, and the clients 10.1.1.1 to 10.1.250.250. The guest is 10.1.0.1, or any other address of 10.1.0.0/16. Every
+// host answers ARP, ICMP echo, echo (RFC 862, port 7, UDP and TCP) and discard (RFC 863, port 9, TCP); drivers
+// (net/driver.hh) load the guest. Commands to the control host are datagrams to port 7000 with one line of text; the
+// answer goes back to the sender.
 #pragma once
 
 #include <functional>
@@ -45,7 +45,7 @@ class Hosts final : public Services {
     std::string command(std::string_view line, Ip guest, Tick now);
     const Counts &counts() const { return counts_; }
     const Tcp &tcp() const { return tcp_; }
-    /// What drivers that were started have to report, by name.
+    /// The reports of the drivers that were started, by name.
     std::map<std::string, std::string> reports() const;
     static bool is_host(Ip ip) { return ip == kControl || ((ip >> 16) == 0x0a01 && (ip >> 8 & 255) != 0); }
     void archive(Archive &);
@@ -57,7 +57,7 @@ class Hosts final : public Services {
     };
     void resolve(const Arp &, Tick now);
     void take(const Udp &, Tick now);
-    /// The guest's address on the link; null: unknown, and asked for.
+    /// The guest's MAC address; null: unknown, and an ARP request has been sent.
     const Mac *mac_for(Ip guest, Ip asker, Tick now);
 
     Rng rng_;
@@ -68,8 +68,8 @@ class Hosts final : public Services {
     EchoServer echo_{tcp_};
     DiscardServer discard_{tcp_};
     std::map<std::string, Entry> drivers_;
-    /// Source port and text of the last `start` that no `stop` followed. The guest sends it again if the answer is lost,
-    /// which starts nothing twice.
+    /// Source port and text of the last `start` that no `stop` followed. If the answer is lost, the guest sends the
+    /// command again, which must not start the driver twice.
     std::string last_start_;
     Counts counts_;
 };

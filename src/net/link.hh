@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A full-duplex Ethernet link: frames of each direction leave one after another at the link's rate and arrive a latency
-// later. For tests, frames can be lost, duplicated or delayed (so that later ones overtake them) at random, each direction
-// by itself, from the run's seed.
+// later. For tests, single frames of either direction can be lost, duplicated or delayed (so that later ones overtake
+// them) at random, from the run's seed.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class Link {
     struct Parameters {
         std::uint64_t bits_per_second = 10'000'000'000;
         Tick latency = 1000 * kTicksPerNs;
-        // In a million frames of each direction.
+        // Out of a million frames of each direction.
         std::uint32_t lost = 0, duplicated = 0, delayed = 0;
         Tick longest_delay = 200'000 * kTicksPerNs; ///< of those delayed
     };
@@ -32,11 +32,11 @@ class Link {
     void send(Direction, Frame, Tick now);
     /// When the next frame arrives; kNever: none is under way.
     Tick next() const { return heap_.empty() ? kNever : heap_.front().due; }
-    /// The next frame that has arrived by now.
+    /// Takes the next frame that has arrived by `now`; false: none has.
     bool receive(Tick now, Direction &, Frame &);
     /// When the last frame of this direction will have left.
     Tick busy_until(Direction d) const { return free_[d]; }
-    /// Time of a frame on the wire.
+    /// Ticks that a frame of so many bytes, and its overhead, takes on the wire; 0 if the link's rate is 0.
     Tick wire_time(std::size_t bytes) const;
 
     const Counts &counts(Direction d) const { return counts_[d]; }

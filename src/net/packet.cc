@@ -66,7 +66,7 @@ std::optional<bool> transport_checksum_right(Bytes frame) {
         if (segment.size() < kUdpHeader || get16(segment, 4) > segment.size() || get16(segment, 4) < kUdpHeader)
             return false;
         if (get16(segment, 6) == 0)
-            return std::nullopt; // sent without
+            return std::nullopt; // sent without a checksum
         segment = segment.first(get16(segment, 4));
     }
     return pseudo_header(p->source, p->destination, p->protocol, segment.size()).add(segment).checksum() == 0;

@@ -20,7 +20,7 @@ struct Ipv4 {
 /// None: no IP packet, or one whose lengths or header checksum are wrong.
 std::optional<Ipv4> ipv4_of(Bytes frame);
 
-/// What distinguishes connections; without ports if there are none.
+/// What identifies a connection. Without `ports`, the packets have none.
 struct Flow {
     Ip source = 0, destination = 0;
     std::uint16_t source_port = 0, destination_port = 0;
@@ -32,7 +32,7 @@ struct Flow {
 };
 Flow flow_of(Bytes frame);
 
-/// Whether the checksum of a TCP or UDP packet is right; none: it is of another protocol, a fragment, or has none.
+/// Whether the checksum of a TCP or UDP packet is right; none: another protocol, a fragment, or sent without one.
 std::optional<bool> transport_checksum_right(Bytes frame);
 
 struct Udp {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HTTP clients without keep-alive (RFC 9112, version 1.0): each opens a connection, asks for `/file`, reads until the server
-// closes, and compares the answer with the file that has to be there: `bytes` letters, from `a` to `z` and again. Closed loop:
-// `connections` at a time, of which the first come slowly, each followed by the next one to the same server, so that a slow server
-// does not collect the connections of all. Open loop: `rate` connections a second, whatever becomes of them, at most `connections` at
-// a time. The first connections of a closed loop and all of an open one go to the ports from `port` on in turn, `servers` of them.
+// HTTP clients without keep-alive (RFC 9112, version 1.0). Each opens a connection, asks for `/file`, reads until the
+// server closes, and compares the answer with the expected file: `bytes` letters, `a` to `z` repeated.
+//
+// A closed loop (`rate` is 0) keeps `connections` open; the first ones are opened slowly. When a connection ends, the
+// next one goes to the same server, so that a slow server does not collect all connections. An open loop opens `rate`
+// connections a second, whatever becomes of them, but never has more than `connections` open. The first connections of
+// a closed loop and all of an open loop go in turn to the `servers` ports from `port` on.
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -17,8 +19,9 @@ namespace {
 
 constexpr Tick kSecond = 1'000'000'000 * kTicksPerNs;
 constexpr std::uint16_t kFirstPort = 32'768, kPorts = 28'000;
-// Linux moves an interrupt to the core that it was given when it next comes, so the first packets of all queues are served by the few
-// cores that had the interrupts before. If all connections came at once, these would overflow what the listener keeps for a core.
+// Linux moves an interrupt to its new core only when the interrupt next comes, so the first packets of all queues are
+// served by the few cores that had the interrupts before. If all connections came at once, they would overflow what the
+// listener keeps for each of these cores.
 constexpr std::uint64_t kSlow = 512;
 constexpr Tick kBetweenSlow = kSecond / 100'000, kBetweenFirst = kSecond / 1'000'000;
 constexpr std::size_t kMostHeader = 4096;
@@ -101,7 +104,7 @@ class Http final : public Driver, private TcpUser {
   private:
     struct Options {
         Ip guest = 0;
-        std::uint32_t unused = 0; ///< takes the place of padding, which would be chance in checkpoints
+        std::uint32_t unused = 0; ///< fills the padding, whose bytes would be undefined in checkpoints
         std::uint64_t connections = 0, servers = 1, hosts = 1, port = 0, bytes = 0, rate = 0;
         Tick patience = 0;
     };
@@ -132,7 +135,7 @@ class Http final : public Driver, private TcpUser {
                 return true;
             }
         }
-        ++counts_.skipped; // all of the next endpoints are in use
+        ++counts_.skipped; // the next 64 endpoints are all in use
         return false;
     }
     void over(ConnectionId id, Tick now) {
@@ -200,9 +203,9 @@ class Http final : public Driver, private TcpUser {
     unsigned user_;
     Options o_;
     Counts counts_;
-    std::unordered_map<ConnectionId, Request> requests_; ///< never walked but for a checkpoint, by number
+    std::unordered_map<ConnectionId, Request> requests_; ///< walked only for a checkpoint, by number
     std::set<std::pair<Tick, ConnectionId>> due_;        ///< when patience ends
-    std::uint64_t opened_ = 0, first_ = 0;               ///< all, and those that begin a closed loop
+    std::uint64_t opened_ = 0, first_ = 0;               ///< opened: all, and those that begin a closed loop
     bool running_ = false;
     Tick next_arrival_ = kNever;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// memcached clients as those of the MOSBENCH paper: each sends a batch of `get`s for a key that is not there over UDP, waits
-// for all answers, or 100 ms, and sends the next batch. Client i asks server port `port` + i mod `servers`. An answer is
-// right if it comes from that port, has the number of a request that waits for one, and says that the key is missing
-// (memcached, doc/protocol.txt, "UDP protocol").
+// memcached clients like those of the MOSBENCH paper. Over UDP, each sends a batch of `get`s for a key that does not
+// exist, waits for all answers, at most 100 ms (`time_out_ms`), and sends the next batch. Client i asks server port
+// `port` + i mod `servers`. An answer is right if it comes from that port, has the number of a request that waits for
+// an answer, and says that the key is missing (memcached, doc/protocol.txt, "UDP protocol").
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -93,7 +93,7 @@ class Memcached final : public Driver {
     }
 
   private:
-    // `unused` takes the place of padding, which would be chance in checkpoints.
+    // `unused` fills the padding, whose bytes would be undefined in checkpoints.
     struct Options {
         Ip guest = 0;
         std::uint32_t unused = 0;

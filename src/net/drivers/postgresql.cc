@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PostgreSQL clients as those of the MOSBENCH paper (section 5.5): `connections` long-lived connections, each from a host of
-// its own, which send batches of statements (net/postgresql/session.hh). The first has the server read the table, and the
-// others follow, as backends that read the same blocks at the same time wait for each other at each block. A connection that
-// is refused, or finds a server that is starting, tries again. One that ends otherwise, or is silent for `patience_ms`,
-// counts as wrong, and another takes its place.
+// PostgreSQL clients like those of the MOSBENCH paper (section 5.5): `connections` long-lived connections, each from a
+// host of its own, which send batches of statements (net/postgresql/session.hh). The first one has the server read the
+// table; the others follow after that, because backends that read the same blocks at the same time wait for each other
+// at each block. A connection that is refused, or that finds the server still starting, is tried again. One that ends
+// otherwise, or is silent for `patience_ms`, counts as wrong, and another takes its place.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -206,7 +206,7 @@ class Postgresql final : public Driver, private TcpUser {
     std::unordered_map<ConnectionId, unsigned> by_id_; ///< never walked
     std::set<std::pair<Tick, unsigned>> due_;
     bool running_ = false;
-    bool waiting_ = false; ///< all but the first connection, until it has had the server read the table
+    bool waiting_ = false; ///< all connections but the first wait until the server has read the table
 };
 
 const RegisteredDriver registered("postgresql", [](Services &s) -> std::unique_ptr<Driver> {

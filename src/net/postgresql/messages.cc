@@ -17,7 +17,7 @@ std::string big_endian(std::uint32_t v) {
     return s;
 }
 
-/// The length counts itself, and not the type.
+/// The length includes its own four bytes but not the type.
 std::string with_length(const std::string &body) {
     return big_endian(static_cast<std::uint32_t>(body.size() + 4)) + body;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of PostgreSQL's frontend/backend protocol, version 3.0 (PostgreSQL 15 documentation, chapter 55): those that a client
-// with trusted authentication and the simple query protocol sends, and the reader that cuts what the server sends into messages.
+// Messages of PostgreSQL's frontend/backend protocol, version 3.0 (PostgreSQL 15 documentation, chapter 55): those that
+// a client with trusted authentication and the simple query protocol sends, and a reader that splits what the server
+// sends into messages.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace moscope::net::postgresql {
 
-/// Sections 55.2.1 and 55.7: version 3.0, and as who and to which database.
+/// The start-up message (sections 55.2.1 and 55.7): version 3.0, the user, the database.
 std::string startup_message(std::string_view user, std::string_view database);
 /// One or more statements, with semicolons between them.
 std::string query_message(std::string_view statements);
@@ -23,26 +24,26 @@ struct Message {
     Bytes body;
 };
 
-/// Cuts a stream of bytes into messages. Bytes may come in any pieces.
+/// Splits a stream of bytes into messages. Bytes may come in any pieces.
 class Reader {
   public:
-    /// A longer message is no answer to what this client asks.
+    /// Bytes. No answer to what this client asks is longer, so a longer message breaks the stream.
     static constexpr std::uint32_t kLongest = 65536;
 
     void put(Bytes);
     /// Whether there is a whole message; it is then in `m`.
     bool get(Message &m);
-    /// What came is no sequence of messages. It stays so.
+    /// The bytes received are not a sequence of messages. This is final.
     bool broken() const { return broken_; }
     void archive(Archive &a) { a(bytes_, at_, broken_); }
 
   private:
     std::vector<std::uint8_t> bytes_;
-    std::uint64_t at_ = 0; ///< of the first byte that belongs to no message yet
+    std::uint64_t at_ = 0; ///< the first byte that belongs to no message yet
     bool broken_ = false;
 };
 
-/// The bytes up to the next zero, from `at`, which moves behind it. Without a zero: all that is left.
+/// The bytes from `at` to the next zero; `at` moves past it. Without a zero: all bytes that are left.
 std::string_view text_at(Bytes body, std::size_t &at);
 /// A field of an ErrorResponse, by its type (section 55.8): 'C' is the SQLSTATE, 'M' the text. Empty: absent.
 std::string_view error_field(Bytes body, char type);

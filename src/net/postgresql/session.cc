@@ -12,9 +12,10 @@ constexpr std::string_view kTags[] = {"SELECT 1", "UPDATE 1", "BEGIN", "COMMIT",
 constexpr std::string_view kIsStarting = "57P03"; ///< cannot_connect_now
 constexpr std::size_t kMostErrorText = 100;
 
-/// Looks up each hundredth key. A page of 4 KiB holds 113 rows or 180 entries of the index, so the process then has all of them in its
-/// page table, also on a kernel whose faults map one page each. Without this a backend would take the faults one after the other
-/// over its first ten thousand queries.
+/// Looks up every hundredth key. 4 KiB hold 113 rows or 180 entries of the index, so the lookups touch every page of
+/// the table and the index, and the server's process then has all of them in its page table, even on a kernel whose
+/// faults map one page each. Otherwise a backend would take these faults one by one over its first ten thousand
+/// queries.
 std::string warm_up(std::uint64_t rows, bool first) {
     return std::string(first ? "SELECT pg_prewarm('kv'), pg_prewarm('kv_pkey');" : "") +
            "SET enable_hashjoin = off; SET enable_mergejoin = off;"
@@ -119,7 +120,7 @@ void Session::error(Bytes body, Counts &counts) {
     right_ = 0;
 }
 
-/// ReadyForQuery: a message is answered.
+/// ReadyForQuery: the server has answered a message.
 std::string Session::ready(bool last, Counts &counts) {
     if (state_ == kNotYet)
         return {};
@@ -149,7 +150,7 @@ std::string Session::ready(bool last, Counts &counts) {
     return next_batch();
 }
 
-/// Ends the open transaction and begins another, if it has to be another.
+/// Unless the open transaction is of the wanted kind, ends it and begins one that is.
 void Session::within(Transaction wanted, std::string &text) {
     if (open_ == wanted)
         return;

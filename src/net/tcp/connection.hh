@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of one TCP connection (RFC 9293, section 3.3), as tcp.cc moves it.
+// The state of one TCP connection (RFC 9293, section 3.3). tcp.cc and tcp_receive.cc change it.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ enum class TcpEnd : std::uint8_t {
     finished, ///< both sides have sent everything
     refused,  ///< no server on that port
     reset,    ///< by the other side
-    stalled,  ///< what was sent last was repeated as often as it may be, and never acknowledged
+    stalled,  ///< bytes were repeated as often as allowed, and never acknowledged
 };
 
 struct TcpConnection {
@@ -34,25 +34,26 @@ struct TcpConnection {
     std::uint8_t user = 0;
     Endpoint local, remote;
 
-    // What is sent: bytes from sequence number `oldest` on, of which those before `next` were sent; at most up to `highest`
-    // (after a time-out, `next` goes back).
+    // Sending. `unacknowledged` begins at sequence number `oldest`, and its bytes before `next` were sent. After a
+    // time-out `next` goes back; `highest` is the highest that `next` has been.
     std::vector<std::uint8_t> unacknowledged;
     std::uint32_t oldest = 0, next = 0, highest = 0;
-    std::uint32_t window = 0;                                      ///< that the other side has room for
-    std::uint32_t window_sequence = 0, window_acknowledgement = 0; ///< of the segment that said so
+    std::uint32_t window = 0;                                      ///< bytes from `oldest` on that the other side takes
+    std::uint32_t window_sequence = 0, window_acknowledgement = 0; ///< of the segment that advertised `window`
     std::uint16_t largest = 536;                                   ///< bytes of a segment
     bool finish = false;                                           ///< a FIN follows the last byte
     std::uint8_t repeats = 0, duplicates = 0;                      ///< time-outs, and equal acknowledgements, in a row
     Tick deadline = kNever;
 
-    // What is received.
+    // Receiving.
     std::uint32_t expected = 0;                               ///< next sequence number
     std::uint64_t position = 0;                               ///< and its place in the stream of bytes
-    std::map<std::uint64_t, std::vector<std::uint8_t>> early; ///< by place
+    std::map<std::uint64_t, std::vector<std::uint8_t>> early; ///< bytes beyond a gap, by place
     std::uint64_t end = ~0ull;                                ///< place of the other side's FIN
-    bool acknowledge = false;                                 ///< owed
+    bool acknowledge = false;                                 ///< an acknowledgement is owed
 
-    /// The room that a segment tells of, unless one that was sent later has arrived before it (section 3.10.7.4: SND.WL1, SND.WL2).
+    /// Takes the window that a segment advertises, unless a segment sent later has arrived before it (section 3.10.7.4:
+    /// SND.WL1, SND.WL2).
     void take_window(const Segment &s) {
         const auto since = static_cast<std::int32_t>(s.sequence - window_sequence);
         if (since < 0 || (since == 0 && static_cast<std::int32_t>(s.acknowledgement - window_acknowledgement) < 0))
@@ -69,7 +70,7 @@ struct TcpConnection {
     bool may_send() const {
         return state == kEstablished || state == kCloseWait || state == kSynSent || state == kSynReceived;
     }
-    /// Sequence numbers between oldest and next beyond the bytes: the FIN's.
+    /// Whether sequence numbers beyond the bytes were sent: the FIN's.
     bool fin_sent() const { return highest - oldest > unacknowledged.size(); }
 
     void archive(Archive &a) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A TCP segment (RFC 9293, section 3.1). Of the options, the maximum segment size is read and written.
+// A TCP segment (RFC 9293, section 3.1). Of the options, only the maximum segment size is read and written.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct Segment {
     Bytes payload;
 
     bool has(Flag f) const { return flags & f; }
-    /// What it takes of the sequence space.
+    /// The number of sequence numbers that the segment takes.
     std::uint32_t length() const { return static_cast<std::uint32_t>(payload.size()) + has(kSyn) + has(kFin); }
 };
 

@@ -16,8 +16,8 @@ std::pair<ConnectionId, TcpConnection *> Tcp::make(unsigned user, const Endpoint
     c->user = static_cast<std::uint8_t>(user);
     c->local = local;
     c->remote = remote;
-    // Section 3.4.1: a clock of 4 us, and a part that depends on the pair alone. A later connection of the pair begins
-    // at a higher number, so that a server that remembers the pair in TIME-WAIT accepts it.
+    // Initial sequence number (section 3.4.1): a clock of 4 us, and a part that depends on the pair alone. A later
+    // connection of the pair begins higher, so that a server that remembers the pair in TIME-WAIT accepts it.
     c->oldest = c->next = c->highest = static_cast<std::uint32_t>(now / (4000 * kTicksPerNs)) +
                                        static_cast<std::uint32_t>(Hash{}({local, remote}) >> 32);
     return {id, c};
@@ -71,8 +71,7 @@ Endpoint Tcp::remote(ConnectionId id) const {
     return c ? c->remote : Endpoint{};
 }
 
-// --- sending
-// ------------------------------------------------------------------------------------------------------------
+// --- sending ------------------------------------------------------------------------------------------------------
 
 void Tcp::emit(C &c, std::uint32_t sequence, std::uint8_t flags, Bytes payload, Tick now) {
     Segment s{c.local, c.remote, sequence, 0, flags, p_.window, 0, payload};
@@ -97,12 +96,12 @@ void Tcp::output(ConnectionId id, C &c, Tick now) {
     if (c.state == C::kGone)
         return;
     const Bytes all = c.unacknowledged;
-    // A window of zero is tried with one byte at each time-out.
+    // A window of zero is probed with one byte at each time-out.
     const std::uint32_t room = std::max<std::uint32_t>(c.window, c.repeats ? 1 : 0);
     while (c.synchronized()) {
         const std::uint32_t sent = c.next - c.oldest;
         if (sent > all.size())
-            break; // the FIN, too
+            break; // the FIN was sent, too
         const std::size_t left = all.size() - sent, fits = room > sent ? room - sent : 0;
         const std::size_t n = std::min({left, fits, std::size_t{c.largest}});
         const bool last = c.finish && n == left;
@@ -123,7 +122,7 @@ void Tcp::output(ConnectionId id, C &c, Tick now) {
         emit(c, c.next, Segment::kAck, {}, now);
 }
 
-/// After three equal acknowledgements: the first segment alone.
+/// After three equal acknowledgements: sends the first segment again, and no other.
 void Tcp::repeat_first(C &c, Tick now) {
     ++counts_.repeated;
     const Bytes all = c.unacknowledged;
@@ -133,8 +132,7 @@ void Tcp::repeat_first(C &c, Tick now) {
          now);
 }
 
-// --- time
-// ---------------------------------------------------------------------------------------------------------------
+// --- time ---------------------------------------------------------------------------------------------------------
 
 Tick Tcp::time_out(const C &c) const {
     return std::min(p_.time_out << std::min<unsigned>(c.repeats, 20), p_.longest_time_out);
@@ -166,7 +164,7 @@ void Tcp::run(Tick now) {
     }
 }
 
-/// `tell`: the user has not heard of it.
+/// `tell`: whether to call the user's ended() and to count the ending.
 void Tcp::end(ConnectionId id, C &c, TcpEnd why, Tick now, bool tell) {
     if (c.state == C::kGone)
         return;

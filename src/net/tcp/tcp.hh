@@ -20,7 +20,7 @@ namespace moscope::net {
 
 using ConnectionId = std::uint64_t; ///< 0: none
 
-/// Who uses connections. Any function of Tcp may be called from these.
+/// A user of connections. Its functions may call any function of Tcp.
 class TcpUser {
   public:
     virtual ~TcpUser() = default;
@@ -28,7 +28,7 @@ class TcpUser {
     virtual void received(ConnectionId, Bytes, Tick) {}
     /// The other side sends nothing more.
     virtual void finished(ConnectionId, Tick) {}
-    /// The last that is heard of the connection.
+    /// The connection has ended; no further call concerns it.
     virtual void ended(ConnectionId, TcpEnd, Tick) {}
 };
 
@@ -54,14 +54,14 @@ class Tcp {
         users_.push_back(&u);
         return static_cast<unsigned>(users_.size() - 1);
     }
-    /// Connections to a port, of any local address, belong to a user.
+    /// Accepts connections to a port at any local address, for a user.
     void listen(unsigned user, std::uint16_t port) { listeners_[port] = user; }
-    /// 0: the pair of endpoints is in use.
+    /// Opens a connection; 0: the pair of endpoints is in use.
     ConnectionId connect(unsigned user, const Endpoint &local, const Endpoint &remote, Tick now);
     void send(ConnectionId, Bytes, Tick now);
-    /// Nothing more is sent.
+    /// Sends a FIN after the bytes that were given to send(); later bytes are ignored.
     void finish(ConnectionId, Tick now);
-    /// Resets the connection; its user hears no more of it.
+    /// Resets the connection; its user gets no further calls for it.
     void abort(ConnectionId, Tick now);
     Endpoint local(ConnectionId id) const;
     Endpoint remote(ConnectionId id) const;
@@ -115,7 +115,7 @@ class Tcp {
     Emit emit_;
     std::vector<TcpUser *> users_;
     std::map<std::uint16_t, unsigned> listeners_;
-    std::unordered_map<ConnectionId, std::unique_ptr<C>> connections_; ///< never walked but for a checkpoint, by number
+    std::unordered_map<ConnectionId, std::unique_ptr<C>> connections_; ///< walked only for a checkpoint, by number
     std::unordered_map<Pair, ConnectionId, Hash> by_pair_;
     std::set<std::pair<Tick, ConnectionId>> deadlines_;
     std::vector<ConnectionId> gone_;

@@ -115,14 +115,14 @@ void Tcp::process(ConnectionId id, C &c, const Segment &s, Tick now) {
     take(id, c, s, now);
 }
 
-/// False: the segment has no more effect.
+/// Takes a segment's acknowledgement and window. False: the segment has no further effect.
 bool Tcp::acknowledged(ConnectionId id, C &c, const Segment &s, Tick now) {
     const std::uint32_t ack = s.acknowledgement;
     if (before(c.highest, ack)) {
         if (c.state == C::kSynReceived)
             refuse(s, now);
         else
-            c.acknowledge = true; // of what was never sent
+            c.acknowledge = true; // it acknowledges bytes that were never sent
         return false;
     }
     if (before(c.oldest, ack)) {
@@ -169,8 +169,8 @@ bool Tcp::acknowledged(ConnectionId id, C &c, const Segment &s, Tick now) {
     return c.state != C::kGone;
 }
 
-/// Section 3.8.6.1: as long as probes are answered the connection stays, and they go on at the longest interval: an answered probe
-/// counts as no time-out beyond those that have made the interval so long.
+/// Section 3.8.6.1: while the other side answers probes, the connection stays, and probes go on at the longest
+/// interval. An answered probe therefore lowers `repeats` to the fewest time-outs that give this interval.
 void Tcp::answers_probe(ConnectionId id, C &c, bool opens, Tick now) {
     if (!opens) {
         while (c.repeats > 1 && p_.time_out << (c.repeats - 1) >= p_.longest_time_out)
