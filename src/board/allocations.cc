@@ -44,13 +44,13 @@ void Allocations::entered(x86::Core &c, Role role, unsigned function, const x86:
         call.size = before.rsi;
     else if (role == Role::by_address)
         call.size = before.rdx;
-    // A function may end with a jump to another one: the first is the one that the program called.
+    // An allocator may end with a jump to another one: the first is the one that the program called.
     const auto [at, fresh] = calls_.try_emplace({space, before.rsp}, call);
     if (!fresh) {
         if (at->second.returns_to == call.returns_to && at->second.role != role)
             at->second.size = call.size;
         else
-            at->second = call; // the call before never returned
+            at->second = call; // the earlier call never returned
     }
     c.blocks->probes()->watch_return(c, call.returns_to);
 }
@@ -81,7 +81,7 @@ std::uint32_t Allocations::site_of(const x86::Core &c, unsigned function, Addr a
         return found->second;
     Site &site = sites_.emplace_back();
     site.head.line = function;
-    site.head.pc = at - 1; // within the call
+    site.head.pc = at - 1; // an address within the call instruction
     site.head.address_space = c.cr3;
     site.head.flags = StackSample::kUser;
     for (unsigned r = 0; r < site.head.registers.size(); ++r)

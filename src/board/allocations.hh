@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the heap of programs came from: calls of allocators are followed by probes at their first instruction and where they return to
-// (cpu/x86/decode/probes.hh), without a change to the program, from the first instruction of its life in functional mode on.
+// Records which call of a program allocated each piece of its heap. Calls of allocators are observed at probes
+// (cpu/x86/decode/probes.hh) at the allocators' first instructions and at the addresses to which they return, from the
+// program's first instruction on, in functional mode as well. The program is not changed.
 //
-// A call is known by its address space and the place of its return address on the stack, so calls of several threads, nested calls
-// (operator new calls malloc) and calls that a signal interrupts are kept apart. The outermost call names the memory. A site is an
-// address that allocators return to; of its first call the registers and the stack are kept, for the front end to find the program's
-// own line. Memory that is freed keeps its site until it is allocated again.
+// A call is identified by its address space and the place of its return address on the stack. This keeps apart calls of
+// several threads, nested calls (operator new calls malloc) and calls that a signal interrupts. The outermost call
+// names the memory. A site is an address to which allocators return. The registers and the stack of its first call are
+// kept, so that the front end can find the program's own line. Freed memory keeps its site until it is allocated again.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +32,25 @@ class Allocations {
         size_second,  ///< aligned_alloc(alignment, size)
         by_address,   ///< posix_memalign(&pointer, alignment, size)
         release,      ///< free(pointer)
-        begins        ///< a program's first instruction: nothing in its address space is allocated
+        begins        ///< a program's first instruction: nothing in its address space is allocated yet
     };
     /// Packed into allocations(): 64-bit numbers.
     struct Piece {
         std::uint64_t address_space, start, size, site, freed;
     };
 
-    /// A core has carried out the first instruction of such a function; `function`: its number, for the front end.
+    /// A core has executed the first instruction of a function with this role. `function`: its number in the front end.
     void entered(x86::Core &, Role, unsigned function, const x86::Probed &before);
-    /// A core is about to carry out an instruction that some allocator returns to.
+    /// A core is about to execute an instruction to which an allocator returns.
     void returned(x86::Core &, Addr at);
 
     /// All memory that is known: packed Pieces.
     std::string pieces() const;
-    /// Of each site, by number, a StackSample whose `line` is the function's number, with the bytes of the user's stack.
+    /// For each site, by number: a StackSample whose `line` is the function's number, then the user stack's bytes.
     std::string sites() const;
 
   private:
-    static constexpr Addr kTable = 0x000ffffffffff000; ///< the part of CR3 that says which address space it is
+    static constexpr Addr kTable = 0x000ffffffffff000; ///< the bits of CR3 that identify an address space
     static constexpr std::uint64_t kStack = 4 << 10;
     struct Call {
         Role role;

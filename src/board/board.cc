@@ -110,7 +110,8 @@ void Board::end(Ending e, const x86::Core *by) {
     const Tick tick = at == &queue ? now() : at->now();
     {
         const std::lock_guard lock(shared_);
-        // The earliest ending of an epoch counts, whichever thread reports first. At one tick of one core, a marker gives way.
+        // The earliest ending of an epoch counts, whichever thread reports first. At the same tick of the same core, a
+        // marker gives way to another ending.
         const auto at_and_by = detailed ? std::pair(tick, by ? by->number : ~0u) : std::pair(Tick{0}, ~0u);
         const bool replaces_marker = at_and_by == ended_at_ && ending.state == "marker" && e.state != "marker";
         if (ending.state.empty() || at_and_by < ended_at_ || replaces_marker) {
@@ -192,7 +193,7 @@ void Board::m5op(x86::Core &c, unsigned function) {
     case m5_fail: end({"exit", "m5 fail", static_cast<int>(c.r[x86::rsi] & 0xff)}, &c); break;
     case m5_rpns:
         if (c.timed)
-            c.timed->disturb(); // a loop that waits for a time is not the same in each iteration
+            c.timed->disturb(); // a loop that waits for a time differs in each iteration
         c.r[x86::rax] = static_cast<std::uint64_t>((detailed && c.timed ? c.timed->local_time() : now()) / kTicksPerNs);
         break;
     case m5_sum:
@@ -209,7 +210,7 @@ void Board::m5op(x86::Core &c, unsigned function) {
         else if (!probes || !probes->count_calls())
             ++operations;
         break;
-    default: // others have no meaning in this mode
+    default: // the others only return 0
         break;
     }
 }

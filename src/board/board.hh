@@ -29,7 +29,7 @@ namespace moscope {
 
 class Board final : public x86::Platform, public dev::TimeSource {
   public:
-    /// The devices' queue and the memory belong to the caller; detailed mode takes those of the machine.
+    /// The caller owns the devices' queue and the memory; with detailed mode, they are the machine's.
     Board(const SystemConfig &config, EventQueue &queue, GuestMemory &memory);
     ~Board() override;
 
@@ -40,9 +40,10 @@ class Board final : public x86::Platform, public dev::TimeSource {
         /// The guest cannot go on; after a marker it can.
         bool is_final() const { return !state.empty() && state != "marker"; }
     };
-    /// `by`: the core that ended it, of detailed mode.
+    /// Ends the run. `by`: in detailed mode, the core that ended it.
     void end(Ending e, const x86::Core *by = nullptr);
-    /// As end, for a marker on the console. Functional mode stops between two rounds, which the guest cannot see.
+    /// As end, for a marker on the console. Functional mode stops between two rounds of slices, so that the guest does
+    /// not notice the stop.
     void console_showed(const std::string &marker);
     void clear_ending();
     /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt.
@@ -67,18 +68,18 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void archive(Archive &);
     /// Called whenever a core's local APIC raises a signal.
     void on_signal(unsigned core, std::function<void()> f);
-    /// No access to a device takes less.
+    /// The shortest time that an access to a device takes.
     static Tick shortest_access(Clock core_clock);
-    /// Detailed mode: the present tick of a core to which something happens now.
+    /// Detailed mode: the present tick for a core: the board's in a serial phase, otherwise that of the core's queue.
     Tick present_of(const x86::Core &c) const { return processes->in_serial_phase() ? now() : c.timed->queue().now(); }
-    /// Detailed mode: the latency of an interrupt from one core to another.
+    /// Detailed mode: sets the latency of an interrupt from one core to another.
     void interrupts_travel(std::function<Tick(unsigned from, unsigned to)> way);
-    /// Detailed mode: device transfers are transactions of this port, whose events are in this queue (null: transfers take no time,
-    /// as in functional mode). `stored` is called for each line, or part of one, that a transfer has written. No transfer may be
-    /// under way.
+    /// Detailed mode: from now on, device transfers are transactions of this port, whose events are in this queue
+    /// (null: transfers take no time, as in functional mode). `stored` is called for each line, or part of one, that a
+    /// transfer has written. No transfer may be under way.
     void transfers_go(Port *port, const EventQueue *port_queue, std::function<void(Addr dram, unsigned size)> stored);
     bool transfers_under_way() const;
-    /// Those under way arrive now.
+    /// Interrupts under way arrive at once.
     void interrupts_arrive();
 
     const SystemConfig &config;
@@ -93,7 +94,7 @@ class Board final : public x86::Platform, public dev::TimeSource {
     std::string console; ///< written by the guest and not fetched yet
     Ending ending;
     std::atomic<std::uint64_t> operations =
-        0;                                 ///< m5 workend with a work item other than 0, or calls of counted functions
+        0;                                 ///< by m5 workend (not work item 0), load generators, or counted at probes
     std::unique_ptr<ProgramProbes> probes; ///< null: none
     std::map<std::uint32_t, std::uint64_t> unknown_msrs; ///< by number: accesses to what the model lacks, for the log
     const x86::Core *died = nullptr;                     ///< detailed mode: the core that ended the run
@@ -109,8 +110,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
   private:
     std::mutex shared_; ///< guards what cores of several threads reach at once: the ending, unknown_msrs
-    Ending later_;      ///< a final one that came after a marker, until the marker has been reported
-    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< of detailed mode: when, and by which core
+    Ending later_;      ///< a final ending, kept until the marker before it has been reported
+    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< in detailed mode: when, and by which core
     struct Devices;
     std::unique_ptr<Devices> devices_;
     std::string console_tail_; ///< as long as the longest marker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registered devices of the board, with the interrupt bus and the DMA engine that they share (only board.cc and
-// board_devices.cc see them). Which devices there are is known to dev/devices.hh alone.
+// board_devices.cc see them). Only dev/devices.hh knows which devices there are.
 #pragma once
 
 #include <memory>

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kMagic = "moscope checkpoint\n";
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kPagesPerFrame = 1024;
-// Largest parts that a whole file has, so that a damaged length is not taken for one.
+// Limits of the unpacked parts, in bytes: a larger part means that its length is damaged.
 constexpr std::uint64_t kLargestText = std::uint64_t{16} << 20, kLargestState = std::uint64_t{1} << 30;
 constexpr std::string_view kComplete = "complete";
 
@@ -217,7 +217,7 @@ std::vector<std::uint64_t> touched_pages(const GuestMemory &memory) {
         const auto want = static_cast<ssize_t>(n * 8);
         const bool known = fd >= 0 && pread(fd, entries.data(), n * 8, static_cast<off_t>((first + i) * 8)) == want;
         for (std::uint64_t k = 0; k < n; ++k)
-            if (!known || entries[k] >> 62) // without it every page counts, which is slow but right
+            if (!known || entries[k] >> 62) // without the pagemap every page counts, which is slow but right
                 pages.push_back(i + k);
     }
     if (fd >= 0)

@@ -5,7 +5,7 @@
 //   with its content checksum. Parts: the description (text, has to fit the machine that loads it), the state,
 //   the page directory (pairs of page number and index among the different pages), the pages in frames of up to 1024,
 //   and last the word "complete".
-// Written beside its place and renamed, so a file that exists is whole unless it was damaged later.
+// A file is written under another name and then renamed, so a file that exists is whole unless it was damaged later.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ void write_checkpoint(const std::string &path, const std::string &description, c
 Archive read_checkpoint(const std::string &path, const std::function<bool(const std::string &)> &fits,
                         GuestMemory &memory);
 
-/// The description that the file was written with. UserError as read_checkpoint's.
+/// The description that the file was written with. UserError as for read_checkpoint.
 std::string read_checkpoint_description(const std::string &path);
 
 /// Numbers of the guest's pages that the host has given memory to, in order.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Tick kSlice = 20'000 * kTicksPerNs; ///< between two reads of the host's clock
 
-/// By core.
+/// The chip of each core.
 std::vector<unsigned> chips(const Machine &machine, std::size_t cores) {
     std::vector<unsigned> chip(cores);
     for (unsigned core = 0; core < cores; ++core)
@@ -56,8 +56,8 @@ Detailed::Detailed(Board &board, Machine &machine, const x86::TimedParams &param
     }
 }
 
-/// What logical processes need beyond their cores: a journal of attribution events and the decoded code of each host thread. With
-/// one process the functions below are not called.
+/// What logical processes need beyond their cores: a journal of attribution events, and the decoded code of each host
+/// thread. With one process, none of the functions that are set here is called.
 void Detailed::set_up_processes() {
     LogicalProcesses &processes = machine_.processes();
     const auto request = [&processes] { processes.request_serial_phase(); };
@@ -110,7 +110,7 @@ void Detailed::run(Tick until, const std::function<bool()> &host_done) {
     MOSCOPE_CHECK(!leaving_);
     while (board_.ending.state.empty() && reached() < until) {
         if (host_done())
-            return; // and wakes no core: what the host's time decides must not change events
+            return; // without waking cores: the host's time must not change events
         const Tick next = machine_.next();
         if ((next == kNever && !any_asleep()) || board_.hopeless()) {
             board_.end(
@@ -146,7 +146,7 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
     const auto all_left = [this] {
         return std::all_of(cores_.begin(), cores_.end(), [](const auto &c) { return c->left(); });
     };
-    while (!all_left() || board_.transfers_under_way() || machine_.in_flight() != 0) { // of prefetches, too
+    while (!all_left() || board_.transfers_under_way() || machine_.in_flight() != 0) { // prefetches, too
         MOSCOPE_CHECK(machine_.next() != kNever);
         machine_.run(soon());
         if (host_done())

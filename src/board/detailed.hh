@@ -24,8 +24,8 @@ class Detailed {
     void enter();
     /// Runs until `until`, until something ends the run (Board::ending), or until `host_done`.
     void run(Tick until, const std::function<bool()> &host_done);
-    /// Every core reaches an instruction boundary with its stores performed, and device transfers end; then the functional clock
-    /// takes over. False: `host_done` (asked from time to time) came first, and the next call continues.
+    /// Runs until every core is at an instruction boundary with its stores performed, and device transfers have ended;
+    /// then the functional clock takes over. False: `host_done`, which is polled, came first; the next call continues.
     bool leave(const std::function<bool()> &host_done);
     bool active() const { return active_; }
     /// All events before this tick have happened.
@@ -33,7 +33,7 @@ class Detailed {
 
     const Attribution &attribution() const { return attribution_; }
     void keep_attribution() { attribution_.keep(); }
-    /// From here on, what the guest's kernel says of a line's page is recorded at the first miss of the line.
+    /// From here on, each miss takes a snapshot of what the guest's kernel says about the line's page.
     void watch_pages(const PageFormat &format) {
         attribution_.watch(std::make_unique<PageWatch>(board_.phys, *board_.cores[0], format));
     }
@@ -56,7 +56,7 @@ class Detailed {
         for (const auto &j : journals_)
             j->close();
     }
-    /// With a log of transactions the journals are replayed in one order.
+    /// With a log of transactions, the journals are replayed as one part, in one order.
     unsigned journal_parts() const { return attribution_.logs() ? 1 : Attribution::kParts; }
     void replay_journals() {
         close_journals();

@@ -322,7 +322,7 @@ std::uint64_t FullSystem::operations() const { return impl_->board->operations; 
 
 const std::map<std::uint32_t, std::uint64_t> &FullSystem::unknown_msrs() const { return impl_->board->unknown_msrs; }
 
-/// With several processes, the serial one has been at an event last before the others came to the end of the run.
+/// With several processes, the serial queue's time is that of its last event, which may be before the end of the run.
 Tick FullSystem::now() const {
     const Tick t = impl_->board->now();
     return impl_->detailed && impl_->detailed->active() ? std::max(t, impl_->detailed->reached() - 1) : t;

@@ -22,8 +22,8 @@ class FunctionalScheduler {
 
     enum class Outcome { running, arrived, stopped, hang, shutdown, unmodelled };
 
-    /// Runs until `host_done` (asked every few thousand slices) returns true, the clock has reached `until` (or less than a round of
-    /// slices beyond), or something ends the run. `culprit` is the core that ended it.
+    /// Runs until `host_done` (asked every 64 rounds of slices) returns true, until the clock has reached `until` (or
+    /// less than a round beyond), or until something ends the run. `culprit` is the core that ended it.
     template <class F> Outcome run(F &&host_done, Tick until = kNever) {
         for (unsigned n = 0;; ++n) {
             if (now_ >= until)
@@ -47,7 +47,7 @@ class FunctionalScheduler {
     /// Ends the run between two rounds of slices. A later run continues as if it had not stopped.
     void stop_between_rounds() { stop_soon_ = true; }
     void clear_stop() { stop_ = stop_soon_ = false; }
-    /// The clock after a time in detailed mode.
+    /// Sets the clock, after a time in detailed mode.
     void set_now(Tick t) { now_ = seen_ = t; }
     x86::Core *culprit() const { return culprit_; }
     std::uint64_t slices() const { return slices_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of instructions (cpu/x86/decode/isa.hh) as JSON text for the front end:
-//   [{"mnemonic", "set", "feature", "group", "promised", "user", "forms", "lacking": [BYTES..]}, ...]
+//   [{"mnemonic", "set", "feature", "group", "promised", "forms", "compared", "apart": [REASON..],
+//     "lacking": [BYTES..]}, ...]
 #pragma once
 
 #include <string>

@@ -4,10 +4,10 @@
 //     {"line": DRAM address, "free": true}
 //     {"line": DRAM address, "groups": [number, one for each byte], "node": where their lines are homed; -1: where they are now}
 //     {"page": DRAM address, "node": where its lines are homed}
-//     {"first": virtual address, "end": the same, "address_space": CR3, "node": where the pages mapped there are homed}
+//     {"first": virtual address, "end": virtual address, "address_space": CR3, "node": home of the pages mapped there}
 //
-// Of a page that is named twice, the first counts. What stands for groups and pages lies in pages that the guest has not touched so
-// far. Should it use such a page later, the two share cache lines and no bytes.
+// If a page is named twice, the first entry counts. The lines and pages that the protocol sees instead lie in pages
+// that the guest has not touched so far. If the guest uses such a page later, the two share cache lines but no bytes.
 #pragma once
 
 #include <functional>

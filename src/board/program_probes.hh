@@ -33,13 +33,13 @@ class ProgramProbes {
     ProgramProbes(const nlohmann::json &places, const PhysMap &phys);
 
     const std::shared_ptr<x86::Probes> &places() const { return places_; }
-    /// A core has come by; what the board has to do.
+    /// A core has executed a probed instruction; returns what the board has to do.
     Action called(x86::Core &, unsigned probe, const x86::Probed &before);
-    /// A core makes a system call; how many operations that is.
+    /// A core makes a system call; returns how many operations it counts as.
     unsigned system_called(std::uint64_t number);
     Allocations &allocations() { return allocations_; }
     const std::string &name(unsigned probe) const { return each_.at(probe).name; }
-    /// Operations are calls, and the program's own marks are none.
+    /// Whether operations are the calls counted here; the program's own m5 workend marks then do not count.
     bool count_calls() const { return count_calls_; }
     /// [{"calls": number, "reached": bool}], in the order of the input.
     nlohmann::json report() const;

@@ -33,14 +33,14 @@ struct SystemConfig {
     std::vector<std::string> markers;              ///< texts on the console at which a step ends
     bool restore = false;                          ///< a checkpoint will be loaded, so there is no kernel to start
     std::shared_ptr<const nlohmann::json> machine; ///< detailed mode: elaborated description; null: functional only
-    std::string library;                           ///< detailed mode: the protocol's
+    std::string library;                           ///< detailed mode: path of the protocol's shared library
     bool attribution = true;                       ///< detailed mode: waiting is attributed to lines
     bool stacks = false;                           ///< detailed mode: samples of the stacks of waiting cores
     std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
     unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
-    bool threads_if_possible = false; ///< one queue where the machine allows nothing else
+    bool threads_if_possible = false; ///< one queue, and no UserError, if the chips cannot be separated
     bool zero_lookahead = false;      ///< detailed mode: cores never run ahead (for comparison)
-    std::string description;          ///< what a checkpoint holds of this: all but files and markers
+    std::string description;          ///< kept in checkpoints: all but files, command line, markers and `detailed`
 
     /// APIC identifier of a core: eight per chip, as the family lays them out.
     unsigned apic_id(unsigned core) const { return core / cores_per_chip * 8 + core % cores_per_chip; }

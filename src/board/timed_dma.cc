@@ -47,7 +47,7 @@ void TimedDma::perform(unsigned lane_number, std::function<void()> work) {
         go_on(lane, queue().now());
 }
 
-/// The lane is resumed at `t`, which is not before now.
+/// Has the lane resumed at `t`, which is not before now.
 void TimedDma::go_on(Lane &lane, Tick t) {
     lane.waits = For::nothing;
     ready_.push_back({t, &lane});
@@ -55,7 +55,8 @@ void TimedDma::go_on(Lane &lane, Tick t) {
         schedule_no_later_than(t);
         return;
     }
-    // On the thread of the port's process. What is deferred replaces the pending wake-up.
+    // This runs on the thread of the port's process. A deferred wake-up replaces the pending one: defer the
+    // earliest.
     for (const Ready &r : ready_)
         t = std::min(t, r.at);
     queue().defer(*this, t);
@@ -108,7 +109,7 @@ bool TimedDma::write(PhysAddr to, std::span<const std::uint8_t> from) {
     return true;
 }
 
-/// As many lines at a time as may be in flight; the next ones when all of them are done.
+/// Issues as many lines at a time as may be in flight, and the next ones when all of these are done.
 void TimedDma::transfer(AccessKind kind, PhysAddr at, std::uint8_t *bytes, std::uint64_t size) {
     Lane &lane = *current_;
     lane.lines.resize(most_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The devices' access to guest memory. In functional mode transfers take no time. In detailed mode each line of a transfer is a
-// transaction of the protocol's DMA machine. Work is done in lanes, each on a fiber: within a lane in order, and each read and
-// write lasts as long as its transactions; lanes go on side by side. A number of transactions may be in flight at a time, of
-// one transfer or of several lanes; further ones wait in order.
+// The devices' access to guest memory. In functional mode transfers take no time. In detailed mode each line of a
+// transfer is a transaction of the protocol's DMA machine. Work runs in lanes, each on its own fiber. Within a lane,
+// pieces of work run in order, and each read or write lasts as long as its transactions; lanes run side by side. A
+// limited number of transactions may be in flight at a time, of one or several lanes; further ones wait in order.
 #pragma once
 
 #include <deque>
@@ -73,8 +73,8 @@ class TimedDma final : public dev::Dma, private Component {
     std::uint64_t unfinished_ = 0; ///< pieces of work
     std::vector<std::unique_ptr<Lane>> lanes_;
     std::vector<Ready> ready_;
-    std::deque<Lane *> for_place_; ///< that wait until a transaction ends
-    Lane *current_ = nullptr;      ///< whose fiber runs
+    std::deque<Lane *> for_place_; ///< lanes that wait until a transaction ends
+    Lane *current_ = nullptr;      ///< the lane whose fiber runs
 };
 
 } // namespace moscope

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096, kLargePage = 2 << 20;
 constexpr std::uint64_t kPresent = 1, kWrite = 2, kLarge = 0x80;
 constexpr std::uint64_t kMapped = std::uint64_t{4} << 30;
-// The selectors that Linux asks for (__BOOT_CS, __BOOT_DS); the others are content with any.
+// The selectors that Linux asks for (__BOOT_CS, __BOOT_DS); the other protocols accept any.
 constexpr std::uint16_t kCode = 0x10, kData = 0x18, kTask = 0x20;
 constexpr std::uint32_t kTssLimit = 0x67;
 

@@ -72,7 +72,7 @@ class Record {
     std::vector<std::uint8_t> bytes_;
 };
 
-/// Reads a little-endian value; the caller has checked the bounds (the vector's own check stays).
+/// Reads a little-endian value; the caller has checked the bounds.
 template <class T> T get(Bytes b, std::size_t offset) {
     std::uint64_t v = 0;
     for (std::size_t i = 0; i < sizeof(T); ++i)

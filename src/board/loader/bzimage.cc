@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Linux bzImage: the set-up header of the x86 boot protocol (Linux documentation, arch/x86/boot). From version 2.12
-// on a kernel says that it has a 64-bit entry, 200h behind its start; older ones start in 32-bit mode. The real-mode
-// part of the file is not run: what it would ask the firmware for is in boot_params.
+// on, a kernel says whether it has a 64-bit entry, 200h bytes after its start; older ones start in 32-bit mode. The
+// real-mode part of the file is not run: what it would ask the firmware for is in boot_params.
 #include <algorithm>
 #include <string>
 
@@ -54,7 +54,7 @@ constexpr std::size_t kSector = 512;
 
 std::string version_text(std::uint16_t v) { return std::to_string(v >> 8) + "." + std::to_string(v & 0xff); }
 
-/// Where the kernel goes: where it likes best, or, if it can be moved, as low as there is room above 1 MiB.
+/// The kernel's address: its preferred one or, if it can be moved, the lowest above 1 MiB that has room.
 Addr kernel_place(const BootRequest &request, const BootMemory &memory, std::uint64_t needed) {
     const Bytes f = request.kernel;
     const auto preferred = get<std::uint64_t>(f, kPrefAddress);
@@ -115,7 +115,7 @@ LoadedKernel load_bzimage(const BootRequest &request, BootMemory &memory) {
                         ": expected a bzImage of Linux 2.6.31 or later (" + version_text(kOldest) + ")");
     const std::uint64_t set_up = ((f[kSetupSectors] ? f[kSetupSectors] : 4) + 1) * kSector;
     const std::uint64_t size = std::uint64_t{get<std::uint32_t>(f, kSysSize)} * 16;
-    // The last paragraph may be cut off by some linkers, the rest may not.
+    // Some linkers cut off the last paragraph (16 bytes); more may not be missing.
     if (f.size() < set_up || f.size() + 15 < set_up + size)
         throw cut_short(set_up + size);
     const std::uint32_t longest = get<std::uint32_t>(f, kCommandLineSize);

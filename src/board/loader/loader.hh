@@ -40,7 +40,8 @@ LoadedKernel load_bzimage(const BootRequest &request, BootMemory &memory);
 LoadedKernel load_multiboot(const BootRequest &request, BootMemory &memory);
 LoadedKernel load_pvh(const BootRequest &request, BootMemory &memory);
 
-/// Puts the initial file system as high as it may lie, [least, most]; 0 if there is none.
+/// Puts the initial file system as high as possible within [least, most]; returns its address, 0 if there is none.
+/// UserError if there is no room.
 Addr place_initrd(const BootRequest &request, BootMemory &memory, Addr least, Addr most);
 
 } // namespace moscope::loader

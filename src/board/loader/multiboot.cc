@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Multiboot specification 0.6.96: a header in the first 8 KiB of the file; the kernel starts in 32-bit mode
-// with EBX at the information structure. Small test kernels come so.
+// with EBX at the information structure. Small test kernels use it.
 #include <optional>
 #include <tuple>
 
@@ -16,7 +16,7 @@ constexpr std::uint32_t kHeaderMagic = 0x1badb002, kLoaderMagic = 0x2badb002;
 constexpr std::size_t kSearched = 8192;
 // Header flags: what a loader must do (low half), and that the addresses are in the header and not in an ELF file.
 constexpr std::uint32_t kPageAlign = 1, kMemoryInfo = 2, kVideo = 4, kAddresses = 0x10000;
-// Which fields of the information structure are there.
+// Which fields of the information structure are valid.
 constexpr std::uint32_t kHasMemory = 1, kHasCommandLine = 4, kHasModules = 8, kHasMap = 0x40, kHasName = 0x200;
 constexpr std::size_t kInfo = 116, kModule = 16, kMapEntry = 24;
 
