@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The guest's physical memory: one reserved range of host addresses; the host gives pages when they are
-// touched, so 64 GB can be configured on a smaller host. It gives them one by one: with huge pages, which many hosts give
-// by default, one byte would take 2 MiB, and what the guest has touched cannot be distinguished from what the host gave.
+// The guest's physical memory: one reserved range of host addresses. The host allocates a page when it is first
+// touched, so 64 GB can be configured on a smaller host. Huge pages, the default of many hosts, are turned off: one
+// byte would take 2 MiB, and the pages that the guest has touched could not be distinguished from others.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The history of a memory transaction: where its time went, segment by segment, in ticks. The segments of a
-// finished access add up to its latency exactly (design: every tick is accounted for once).
+// Where the time of a memory transaction went, segment by segment, in ticks. The segments of a finished access add up
+// to its latency exactly (design: every tick is accounted for once).
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct PathTimes {
     }
 };
 
-/// A request that leaves its core's inline path, followed through the machine. 0: none.
+/// Identifies a request that leaves its core's inline path, throughout the machine. 0: none.
 using TxnId = std::uint64_t;
 
 } // namespace moscope

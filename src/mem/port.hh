@@ -16,9 +16,8 @@
 // - `uncached_load` reads past the caches: no cache holds the line when it is done. It binds at the grant, like a load.
 // - `flush` (CLFLUSH) returns when no cache in the system holds the line.
 //
-// Fast path: the slots below remember lines of which the memory system has proved that a hit changes no state
-// and only calls back and updates the replacement order. The memory system empties a slot at any other event of its
-// line.
+// Fast path: the slots below remember lines on which an access is a pure hit: it changes no state, and does nothing
+// but call back and update the replacement order. The memory system empties a slot at any other event of its line.
 #pragma once
 
 #include <algorithm>
@@ -60,14 +59,14 @@ struct Access {
     std::uint16_t hops = 0;    ///< links crossed on the path
     std::uint8_t supplier = 0; ///< protocol's machine type that supplied the data
     std::uint8_t supplier_state =
-        kUnknown; ///< its state of the line, by number, when it sent it; of a home when it asked DRAM
-    std::uint16_t supplier_number = kUnknown16; ///< its core, or its version where it is no core's
+        kUnknown; ///< number of its state of the line when it sent the line; for a home, when it asked DRAM
+    std::uint16_t supplier_number = kUnknown16; ///< its core; its version if it belongs to no core
     std::uint16_t supplier_chip = kUnknown16;
     std::uint16_t probes = 0; ///< controllers to which a probe or an invalidation was sent for it
-    bool held = false;        ///< of a store or rmw: its core had the line, in a state that the write changed
+    bool held = false;        ///< for a store or rmw: its core had the line, in a state that the write changed
     bool secondary = false;   ///< an older access or a prefetch of its core served it: no request left its core
     static constexpr std::uint8_t kUnknown =
-        0xff; ///< no controller sent data: the core's own caches, or the right to write alone
+        0xff; ///< no controller sent data: the core's own caches had it, or only write permission was missing
     static constexpr std::uint16_t kUnknown16 = 0xffff;
     Access *next = nullptr; ///< memory system's list
 };
@@ -86,15 +85,15 @@ class Port {
         const Slot *const s = look(data_slots_, line, right, when);
         return __builtin_expect(s == nullptr, 0) ? nullptr : bytes_of(line, s - data_slots_.data(), data_bytes_);
     }
-    /// The same of an instruction fetch, without the bytes.
+    /// The same for an instruction fetch, without the bytes.
     bool fetch_hit(Addr line, Tick when) { return look(fetch_slots_, line, right_load, when) != nullptr; }
     /// The bytes of a line that fetch_hit() has found.
     std::byte *fetched(Addr line) { return bytes_of(line, index(line), fetch_bytes_); }
 
     /// Slower inline path: asks the memory system whether the access at this address is a pure hit (and fills the slot).
-    /// Returns the bytes of its line.
+    /// Returns the bytes of its line; null: it is not.
     std::byte *probe(AccessKind kind, Addr at, Tick when) { return probe_(memory_, *this, kind, at, when); }
-    /// The line that the memory system has in place of this address's: another one in a what-if run (mem/what_if.hh).
+    /// The line that the memory system uses for this address; in a what-if run it may be another one (mem/what_if.hh).
     Addr line(Addr at) const { return __builtin_expect(line_ != nullptr, 0) ? line_(memory_, at) : line_of(at); }
     /// Whether a slot holds the line, so that its loss is reported.
     bool remembers(Addr line) const {
@@ -102,14 +101,14 @@ class Port {
         return line_of(data_slots_[i].tag) == line || line_of(fetch_slots_[i].tag) == line;
     }
 
-    /// All lines lie side by side from here on, so that slots need not say where.
+    /// All lines lie side by side from this host address on, so slots need not record where each one is.
     void lines_lie_at(std::byte *of_line_zero) {
         bytes_ = of_line_zero;
         data_bytes_ = fetch_bytes_ = {};
     }
 
-    /// Whether the memory system fetches lines by itself. Their arrival may take the place of any other, so a core that sleeps
-    /// until one of its lines changes has to wait until they are there.
+    /// Whether prefetches are under way. A prefetched line may replace any other line when it arrives, so a core that
+    /// wants to sleep until one of its lines changes must first wait for the prefetches.
     bool prefetching() const { return prefetches_ && *prefetches_; }
     /// A prefetched line has arrived: called by the memory system before it completes the accesses that wait for the line.
     void prefetched(Addr line) {
@@ -124,9 +123,10 @@ class Port {
         issue_(memory_, a);
     }
 
-    /// Ticks from issue to completion of an access at `now` that hits in the first-level cache.
+    /// The tick at which an access that is issued at `now` completes if it hits in the first-level cache.
     Tick hit_done(Tick now) const { return hit_done_(memory_, now); }
 
+    /// Makes a slot remember a line, with its rights (Right, by bit) and the stamp that a hit writes.
     void fill(bool fetch, Addr line, unsigned rights, Tick *touch, std::byte *bytes) {
         const unsigned i = index(line);
         filled_[i / 64] |= std::uint64_t{1} << (i & 63);
@@ -134,14 +134,15 @@ class Port {
         if (!bytes_)
             (fetch ? fetch_bytes_ : data_bytes_)[i] = bytes;
     }
-    /// Called before anything of a line changes: a sleeping core that has the line first does what it would have done by now.
+    /// Called before anything about a line changes. If the core sleeps and a slot has the line, the core first does
+    /// what it would have done by now.
     void before_change(Addr line) {
         if (__builtin_expect(sleeping_ == nullptr, 1))
             return;
         if (remembers(line))
             wake_(sleeping_);
     }
-    /// Forgets a line: called by the memory system, at the queue's moment.
+    /// Forgets a line: called by the memory system, at the current tick of the event queue.
     void forget(Addr line) {
         if (const unsigned i = index(line); __builtin_expect(filled_[i / 64] >> (i & 63) & 1, 0))
             forget_filled(line, i);
@@ -171,7 +172,7 @@ class Port {
     /// While this port has no request under way, only unsolicited messages can arrive: through the relay, whose next
     /// wake-up is known, or over long paths.
     Tick lookahead_end(const EventQueue &queue) const {
-        // As numbers without a sign, so that what comes after kNever is later than all ticks.
+        // Unsigned, so that a sum beyond kNever counts as later than all ticks.
         using Unsigned = std::uint64_t;
         auto t = static_cast<Unsigned>(controller_ ? controller_->next_wake() : kNever);
         const auto after = [&t](Tick from, Tick delay) {
@@ -189,22 +190,23 @@ class Port {
         return std::min(static_cast<Tick>(t), queue.limit());
     }
 
-    /// The tick up to which the core has looked ahead, if it does; what the memory system does by itself may shorten it.
+    /// The end of the core's lookahead; null: there is no core. A prefetch, which the memory system issues by itself,
+    /// may shorten it.
     Tick *core_lookahead_ = nullptr;
 
     // Set once by the memory system that stands behind the port.
     const Component *controller_ = nullptr;
     Tick lookahead_ = 0;   ///< shortest path from any other component to here
-    Tick unsolicited_ = 0; ///< the same for unsolicited messages, without the relay's next wake-up
-    /// The same from the end of an epoch in which another queue has sent the first unsolicited message.
+    Tick unsolicited_ = 0; ///< the same for unsolicited messages, except those of the relay's pending wake-up
+    /// The same from the end of an epoch in which another logical process has sent the first unsolicited message.
     Tick from_outside_ = 0;
     std::uint32_t unsolicited_vnets_ = 0; ///< virtual networks that carry unsolicited messages, by bit
-    /// Those whose messages have passed a router: no bound but lookahead_ holds.
+    /// Virtual networks, by bit, whose messages have passed a router: for these, only the bound lookahead_ holds.
     const std::uint32_t *routed_ = nullptr;
     const Component *relay_ = nullptr;      ///< forwards unsolicited messages (the chip's shared cache)
     Tick relay_latency_ = 0;                ///< from the relay's wake-up to here
     unsigned lines_in_flight_ = 0;          ///< to which accesses of this port are under way
-    bool (*quiet_)(void *memory) = nullptr; ///< of a port without them: nothing else is under way
+    bool (*quiet_)(void *memory) = nullptr; ///< whether a port without lines in flight has nothing else under way
     bool flushes_ = false;                  ///< the protocol has a flush
     unsigned hit_cycles_ = 0;               ///< first-level hit, in cycles of core_clock_
     Clock core_clock_;
@@ -214,9 +216,9 @@ class Port {
     Tick (*hit_done_)(void *memory, Tick now) = nullptr;
     Addr (*line_)(void *memory, Addr at) = nullptr; ///< null: the address's own
     const unsigned *prefetches_ = nullptr;          ///< lines that a prefetcher has under way; null: there is none
-    void (*prefetched_)(void *owner, Addr line) = nullptr; ///< the core's; null: no notice
+    void (*prefetched_)(void *owner, Addr line) = nullptr; ///< notifies the core; null: it needs no notice
     void *prefetched_owner_ = nullptr;
-    Tick (*used_before_)(void *memory) = nullptr; ///< no hit of the past is done later than this
+    Tick (*used_before_)(void *memory) = nullptr; ///< no past hit completes later than this
 
     std::uint64_t inline_hits = 0;
     std::uint64_t lost = 0; ///< slots emptied
@@ -227,9 +229,10 @@ class Port {
 
   private:
     static constexpr Addr kEmpty = ~Addr{0} << kLineBits;
-    /// Slot n + n / kSlots of line n, by one multiplication. Neighbours have slots of their own, and so have lines at the
-    /// same place of blocks as large as all slots. A kernel's task structures lie like that. A core that spins while the
-    /// owner of a lock runs reads two of them, and if they shared a slot, no iteration could be skipped.
+    /// Line number n has slot n + n / kSlots (modulo kSlots), computed by one multiplication. Neighbouring lines have
+    /// different slots, and so have lines at the same offset in neighbouring blocks of kSlots lines. A kernel's task
+    /// structures lie like that. A core that spins while the owner of a lock runs reads two of them; if they shared a
+    /// slot, no iteration could be skipped.
     static unsigned index(Addr line) {
         constexpr unsigned kBits = std::countr_zero(kSlots);
         return static_cast<unsigned>(line * ((Addr{1} << 28) + (Addr{1} << (28 - kBits))) >> (28 + kLineBits)) &
@@ -250,11 +253,11 @@ class Port {
         return __builtin_expect(bytes_ != nullptr, 1) ? bytes_ + line : bytes[slot];
     }
 
-    std::byte *bytes_ = nullptr;                      ///< null: those below say where lines are
+    std::byte *bytes_ = nullptr;                      ///< of line 0; null: the vectors below say where lines are
     std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
     alignas(kLineBytes) std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;
-    /// By slot; none where lines lie side by side.
+    /// By slot; empty if lines lie side by side.
     std::vector<std::byte *> data_bytes_ = std::vector<std::byte *>(kSlots), fetch_bytes_ = data_bytes_;
 };
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines that a run treats otherwise than the machine would, to learn what they cost. The bytes stay where the guest has them; what
-// changes is how the time of an access is found:
+// The lines that a what-if run treats differently from the machine, to measure what they cost. Their bytes stay where
+// the guest has them; what changes is how the time of an access is determined:
 //
-// - `free`: an access is a hit in the first-level cache, without the protocol.
-// - else each byte belongs to a group, and the protocol sees a line of its own for each group, at an address that the guest does not
-//   use. The home of that line may be another node's. An access that spans groups counts to the one of its first byte.
-// - a page moves as a whole: the protocol sees the same line of another page, whose home is another node. What is said of a single
-//   line comes first.
+// - `free`: an access to the line is a hit in the first-level cache; the protocol is not involved.
+// - Any other line: each of its bytes belongs to a group, and the protocol sees a separate line for each group, at an
+//   address that the guest does not use. The home of that line may be another node. An access that spans groups counts
+//   for the group of its first byte.
+// - A page moves as a whole: the protocol sees the same line of another page, whose home is another node. A rule for a
+//   single line takes precedence.
 //
-// Devices access the lines as before. The order of accesses is that of x86-TSO in each case, as bytes move in the order in which the
-// engine performs accesses; with `free`, accesses of two cores may be performed as far apart from their simulated times as cores run
-// ahead.
+// Devices access the lines as before. Accesses keep the order of x86-TSO in each case, because bytes move in the order
+// in which the engine performs accesses. With `free`, accesses of two cores may be performed out of the order of
+// simulated time, by as much as cores run ahead.
 #pragma once
 
 #include <array>
@@ -27,12 +28,12 @@ class WhatIf {
   public:
     struct Line {
         bool free = false;
-        std::array<std::uint8_t, kLineBytes> group{}; ///< of each byte
-        std::vector<Addr> lines;                      ///< of each group
+        std::array<std::uint8_t, kLineBytes> group{}; ///< by byte
+        std::vector<Addr> lines;                      ///< by group: the line that the protocol sees
     };
     /// How an access takes place.
     struct Way {
-        bool other = false; ///< than on the machine
+        bool other = false; ///< differently from the machine
         bool free = false;
         Addr line; ///< what the protocol sees
     };
@@ -70,7 +71,7 @@ class WhatIf {
 
   private:
     static std::size_t index(Addr line) { return (line >> kLineBits) & 0xffff; }
-    std::vector<bool> some_ = std::vector<bool>(0x10000); ///< by the low bits of the line's number
+    std::vector<bool> some_ = std::vector<bool>(0x10000); ///< by the low bits of the line's number: some line is here
     std::unordered_map<Addr, Line> lines_;
     std::unordered_map<Addr, Addr> pages_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines after each line that is missed, without a look at what was accessed before. The L1 instruction cache fetches so: the line
-// that is missed and the next one (AMD 25112, section A.5). Of the L1 data cache it models no part of the machine: it is the simplest
-// prefetcher to compare with, and the one that fetches most.
+// Fetches the lines after each line that misses, whatever was accessed before. The L1 instruction cache works this way:
+// it fetches the line that misses and the next one (AMD 25112, section A.5). In the L1 data cache this policy models no
+// part of the machine: it is the simplest prefetcher to compare with, and the one that fetches most.
 #include "mem/prefetch/prefetch_policy.hh"
 
 namespace moscope {

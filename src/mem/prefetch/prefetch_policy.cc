@@ -13,7 +13,7 @@ namespace {
 
 using Key = std::pair<PrefetchLevel, std::string_view>;
 
-/// A local static, as policies register themselves before this file's own initialisation may have run.
+/// A local static, because policies may register themselves before this file's own objects are initialised.
 std::map<Key, PrefetchPolicy> &registry() {
     static std::map<Key, PrefetchPolicy> policies;
     return policies;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registry of prefetch policies, and the streams that they learn. A policy is one source file of src/mem/prefetch: it
-// registers a name and a function that learns from an access and says which stream the access goes on. What fetches is
-// elsewhere: mem/ruby/runtime/prefetch/l1_prefetcher.hh for a core, mem/dram/dram_prefetcher.hh for a memory controller.
+// registers a name and a function that learns from an access and returns the stream that the access continues. The
+// fetching is done elsewhere: mem/ruby/runtime/prefetch/l1_prefetcher.hh for a core, mem/dram/dram_prefetcher.hh for a
+// memory controller.
 // The function is called at misses and at the first use of a prefetched line, never at other hits.
 #pragma once
 
@@ -14,24 +15,24 @@
 
 namespace moscope {
 
-/// Which cache or controller a policy is of.
+/// The cache or controller that a policy is for.
 enum class PrefetchLevel : std::uint8_t { l1d, l1i, dram };
 
-/// Accesses that are believed to go on by a stride.
+/// A sequence of accesses that is expected to continue with the same stride.
 struct PrefetchStream {
-    Addr key = ~Addr{0};     ///< what the policy finds it by
+    Addr key = ~Addr{0};     ///< by which the policy finds the stream
     Addr line = 0;           ///< the last access
     std::int32_t stride = 0; ///< lines; 0: not known
-    bool confirmed = false;  ///< the stride was seen twice
+    bool confirmed = false;  ///< the stride was seen twice in a row
 };
 
 struct PrefetchStreams {
     std::vector<PrefetchStream> all;
     unsigned reach = 63; ///< the largest stride
-    unsigned next = 0;   ///< the one to be replaced, where the policy does so in turn
+    unsigned next = 0;   ///< the stream to replace next, if the policy replaces them in turn
 
     PrefetchStreams(unsigned count, unsigned largest_stride) : all(count), reach(largest_stride) {}
-    /// An access of a known stream; its number if the stride is confirmed now, else kNone.
+    /// Records an access of a known stream. Returns `number` if the access confirms the stride, else kNone.
     unsigned follow(unsigned number, Addr line);
     static constexpr unsigned kNone = ~0u;
 };
@@ -39,13 +40,13 @@ struct PrefetchStreams {
 struct PrefetchPolicy {
     PrefetchLevel level;
     std::string_view name; ///< a literal: what machine descriptions write
-    /// An access to a line by an instruction (0: unknown): the number of the stream along which to fetch, or kNone. Null:
-    /// nothing is fetched.
+    /// Learns from an access to a line by the instruction at pc (0: unknown). Returns the number of the stream along
+    /// which to fetch, or kNone. Null: nothing is fetched.
     unsigned (*learn)(PrefetchStreams &, Addr pc, Addr line);
-    bool goes_on = true; ///< of an L1: the first use of a line that was fetched goes on with its stream
+    bool goes_on = true; ///< in an L1: the first use of a prefetched line continues its stream
 };
 
-/// Prefetchers do not go beyond the page of the access: what follows it in memory is another page's.
+/// Prefetchers do not go beyond the page of the access: the next physical page may belong to something else.
 inline constexpr Addr kPrefetchPage = 4096;
 
 /// Calls f(target) for each of `ahead` strides beyond `line` within its page, until f returns false.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Strides by address, for a memory controller, which sees reads of all cores and no instructions: a read continues the
-// sequence in its page whose last read lies within reach. A distance that is seen twice in a row makes it fetch (AMD 31116
+// sequence in its page whose last read lies within reach. It fetches once a distance is seen twice in a row (AMD 31116
 // names strides of up to four lines in either direction; the rest is assumed).
 #include "mem/prefetch/prefetch_policy.hh"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Strides by instruction, the data prefetcher of AMD's family 10h as far as it is published: for each instruction the distance
-// of the lines that it missed. A distance that is seen twice in a row makes it fetch. Where the address of the instruction is
-// not known (traffic generators), all accesses of the core are one sequence.
+// Strides by instruction, the data prefetcher of AMD's family 10h as far as it is published: for each instruction, the
+// distance between the lines on which it misses. It fetches once a distance is seen twice in a row. Accesses without an
+// instruction address form one sequence per core.
 #include "mem/prefetch/prefetch_policy.hh"
 
 namespace moscope {
