@@ -94,7 +94,7 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
         filled[i] += t->bits;
         from += t->bits;
     }
-    // The hash must leave its own inputs alone, or two lines would meet.
+    // The hash must not change its own inputs, or two lines would have the same location.
     const unsigned at = channel_.pieces ? channel_.piece[0].from + kLineBits : 0;
     if (channel_hash_ && at >= 16 && at <= 20)
         throw UserError(

@@ -2,7 +2,7 @@
 // Where a line lies: channel, rank, bank, row and column of a physical address, by a mapping given as text (fields
 // from the most significant bit). Two options of family 10h (AMD 31116): bank swizzling XORs the bank with low row
 // bits, so that power-of-two strides spread over banks; the channel hash XORs the channel-select bit with the
-// parity of address bits 16-20. Both permute the lines of the node: no two addresses meet.
+// parity of address bits 16-20. Both permute the lines of the node: no two addresses share a location.
 #pragma once
 
 #include <bit>
@@ -51,13 +51,13 @@ class AddressMap {
     struct Field {
         unsigned bits = 0;
         unsigned pieces = 0;
-        Piece piece[4] = {}; ///< from bit 0 of the field; the first of a field without pieces gives 0
+        Piece piece[4] = {}; ///< lowest bits of the field first; without pieces, the first one yields 0
     };
     void add_pieces(Location &l, std::uint64_t line) const;
 
     Field channel_, rank_, bank_, row_, column_;
     bool bank_swizzle_, channel_hash_;
-    bool in_pieces_ = false; ///< some field has more than one, so that not all begin with bit 0
+    bool in_pieces_ = false; ///< some field has several pieces: add_pieces() adds all but the first
 };
 
 } // namespace moscope::dram

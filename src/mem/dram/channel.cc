@@ -34,7 +34,7 @@ void Channel::enter(Index i) {
         b.hit[d] = i;
 }
 
-/// What the scheduler sees by now comes within its depth as far as there is room.
+/// Moves requests that the scheduler sees by now into its queues: all writes, and reads as far as its depth has room.
 inline void Channel::admit() {
     if (input_.head != kNone || waiting_.head != kNone)
         admit_all();
@@ -78,12 +78,13 @@ inline void Channel::choose_direction() {
         bus_[1] = bus_times(cwl_, last_direction_ ? 0 : rtw_);
 }
 
-/// Among the requests of the direction; there are some. kReads: they are reads, and the oldest may be overtaken.
+/// Chooses among the requests of the present direction, of which there is at least one. kReads: they are reads, and the
+/// oldest may be overtaken.
 template <bool kReads> [[gnu::noinline]] void Channel::choose(Choice &best, Nearest &nearest) const {
     const unsigned d = kReads ? 0 : direction_;
     const Index oldest = queue_[d].head;
     const bool strict = !kReads && overtaken_[d] >= bypass_max_;
-    const unsigned first = strict ? pool_[oldest].at : ~0u; // the bank that serves nothing else before
+    const unsigned first = strict ? pool_[oldest].at : ~0u; // the bank that must serve the oldest first
     for (std::uint64_t work = work_[d]; work; work &= work - 1) {
         const unsigned at = static_cast<unsigned>(std::countr_zero(work));
         const Bank &b = bank_[at];
@@ -121,7 +122,7 @@ template <bool kReads> [[gnu::noinline]] void Channel::choose(Choice &best, Near
     }
 }
 
-/// The same where one request is queued: nothing overtakes it, and nothing is in its way.
+/// The same if only one request is queued: no other can overtake it or get in its way.
 [[gnu::always_inline]] inline void Channel::choose_only(Index i, Choice &best, Nearest &nearest) const {
     const Entry &e = pool_[i];
     const Bank &b = bank_[e.at];
@@ -151,8 +152,8 @@ inline void Channel::pass(Cycle to, const Nearest &n) {
     clock_ = to;
 }
 
-/// Whether a read is alone within the scheduler's sight, and no other row in its way: what happens to it until its
-/// burst then follows at once, unless something else comes in between.
+/// Whether the scheduler sees a single read and no write, and the read's bank has no other row open. All that happens
+/// to the read until its burst is then known at once, unless something else comes first (Alone::change).
 [[gnu::always_inline]] inline bool Channel::find_alone(Alone &a) const {
     if (queued_[1] != 0 || queued_[0] > 1 || waiting_.head != kNone)
         return false;
@@ -205,7 +206,7 @@ inline void Channel::open_row(Bank &b, const Alone &a, const Entry &e) {
     open_row(b, e.at, e);
 }
 
-/// It is alone until its row is open, but not until its burst.
+/// Opens the row of a read that is alone until then, but not until its burst.
 inline void Channel::open_for(const Alone &a) {
     const Entry &e = pool_[a.entry];
     Bank &b = bank_[e.at];
@@ -277,7 +278,7 @@ void Channel::decide(Cycle end, bool reads_only) {
             read_hint_ = reads_ ? hint_ : kNeverCycle;
             if (reads_ && direction_ == 0 && nearest.bank >= 0 && refresh_due_ > clock_)
                 read_hint_ = std::max(hint_, std::min(nearest.burst, change));
-            // Times that bypass_max_ holds back, and those of an idle row, may have come.
+            // If bypass_max_ holds requests back, or idle rows are closed, a time of the choice may have passed.
             choice_holds_ = overtaken_[direction_] < bypass_max_ && policy_ != PagePolicy::idle;
             return;
         }
@@ -295,7 +296,7 @@ void Channel::decide(Cycle end, bool reads_only) {
     }
 }
 
-/// There is nothing to decide before `end`.
+/// Passes the time up to `end` when there is nothing to decide before.
 inline void Channel::rest(Cycle end) {
     draining_ = false;
     direction_ = 0;
@@ -361,7 +362,7 @@ void Channel::issue_activate(const Choice &c) {
 /// Opens the row that the request wants.
 inline void Channel::open_row(Bank &b, unsigned at, const Entry &e) {
     Rank &r = rank_[b.rank];
-    // When could it have been if only the bank's own past counted, and since when was it wanted?
+    // When could the row have been opened if only this bank's earlier commands counted?
     const Cycle ready = std::max(b.next_act, e.entered);
     b.opening.rank = clock_ - ready;
     b.opening.rank_reason = Lost::activate_rate;
@@ -372,7 +373,7 @@ inline void Channel::open_row(Bank &b, unsigned at, const Entry &e) {
         b.opening.bank = 0;
         b.opening.rank_reason = Lost::refresh;
     } else if (b.history == 2 && b.opening.bank <= rp_) {
-        b.opening.bank = 0; // it had only to close the row, which nothing else delayed
+        b.opening.bank = 0; // it waited only for the precharge, which nothing delayed
     }
     report(CommandKind::activate, at, e.row, 0, false);
     ++stats_.activates;
@@ -414,15 +415,16 @@ void Channel::issue_column(const Choice &c) {
         owed_ -= owed_ != 0;
     } else if (draining_ && queued_[0] && ++drained_ == write_high_) { // new writes come as fast as they are served
         draining_ = false;
-        owed_ = std::min(queued_[0], write_high_); // not more: each may bring a write
+        owed_ = std::min(queued_[0], write_high_); // no more: each may cause a new write
     }
     if (b.queue[d].head == kNone)
         work_[d] &= ~(std::uint64_t{1} << c.at);
     transfer(i, d);
 }
 
-/// Gives the idle clocks before a burst to the reasons that passed since the last one. Those are counted by
-/// command clocks; the two latencies differ, so a change of direction makes the sums differ by that.
+/// Charges the idle clocks before a burst to the reasons recorded since the last burst. Reasons are recorded by clocks
+/// of commands. As reads and writes differ in the latency from command to data, the sums differ after a change of
+/// direction, and are adjusted.
 [[gnu::always_inline]] inline void Channel::account_burst(Cycle start) {
     Cycle gap = start - bus_free_ - pending_sum_;
     if (gap > 0)

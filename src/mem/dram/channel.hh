@@ -3,9 +3,9 @@
 // write queue. Model of a family 10h DRAM controller (AMD 31116) in front of JEDEC DDR2/DDR3 parts. Time inside is
 // counted in DRAM clocks; one command fits in a clock.
 //
-// The channel is decided lazily and exactly: `run(end)` issues every command of the clocks before `end`, jumping
-// from one clock at which something can happen to the next. Requests reach it with the clock from which the
-// scheduler sees them, which lies after the moment of the call, so it does not matter when `run` is called. A lone read may
+// Commands are decided lazily, but exactly: `run(end)` issues every command of the clocks before `end`, jumping from
+// one clock at which something can happen to the next. Each request comes with the clock from which the scheduler sees
+// it. That clock lies after the moment of the call, so results do not depend on when `run` is called. A lone read may
 // stay undecided until something depends on it (`run_reads`); statistics count it once `run` has been called.
 // Requests live in a fixed pool and in lists linked through it: nothing is allocated after construction.
 #pragma once
@@ -64,6 +64,7 @@ class Channel {
                     return true;
         return false;
     }
+    /// A filter for has_write(): false only if no write to this line is held.
     bool may_have_write(Addr line) const { return write_filter_[filter_index(line)] != 0; }
 
     /// Decides all clocks before `end`.
@@ -76,7 +77,7 @@ class Channel {
         else
             decide(end, false);
     }
-    /// The same, but what happens to a lone read that has its command at `end` or later may be left to the next call.
+    /// The same, but a lone read whose command comes at `end` or later may be left undecided until the next call.
     void run_reads(Cycle end) {
         if (reads_ == 0)
             run(end);
@@ -114,17 +115,17 @@ class Channel {
         unsigned row = 0, column = 0;
         std::uint8_t at = 0; ///< bank of the channel
     };
-    /// What the request for which a row was opened had waited for, in clocks.
+    /// What the request for which a row was opened had waited for before, in clocks.
     struct Opening {
-        Cycle bank = 0;         ///< for its own bank, until the precharge
-        Cycle rank = 0;         ///< from then until the activate, beyond tRP
+        Cycle bank = 0;         ///< until its own bank allowed the activate; 0 if only tRP of an undelayed precharge
+        Cycle rank = 0;         ///< from then until the activate; all of the wait, if for a refresh
         Cycle beyond_depth = 0; ///< to be among those that the scheduler chooses from
         Lost rank_reason = Lost::activate_rate;
     };
     struct Bank {
         Cycle next_act = 0, next_pre = 0, next_col = 0, last_use = 0;
         List queue[2];                 ///< reads, writes in order of age
-        Index hit[2] = {kNone, kNone}; ///< oldest that wants the open row
+        Index hit[2] = {kNone, kNone}; ///< oldest read, write that wants the open row
         std::int32_t row = -1;         ///< open row, -1: none
         std::uint8_t rank = 0;
         Lost act_reason = Lost::row_cycle; ///< what set next_act
@@ -154,13 +155,14 @@ class Channel {
     /// A read that nothing but its bank and the buses delay.
     struct Alone {
         Index entry;
-        bool open;        ///< its row is
+        bool open;        ///< whether its row is open
         Cycle seen;       ///< clock at which it is in the queue
         Cycle could_open; ///< from which bank and rank allow an activate
-        Cycle opened;     ///< of its activate, if the row is not open
-        Cycle ready;      ///< of its column command
-        Cycle change;     ///< at which the next request comes, or a refresh
+        Cycle opened;     ///< clock of its activate, if the row is not open
+        Cycle ready;      ///< clock of its column command
+        Cycle change;     ///< clock at which the scheduler sees another request, or a refresh is due
     };
+    /// The request whose column command could come first; it gives idle clocks their reason.
     struct Nearest {
         Cycle burst; ///< clock at which a column command could follow if nothing else came in between
         int bank;    ///< -1: no request
@@ -240,7 +242,7 @@ class Channel {
     }
     void blame_opening(const Opening &o);
     void account_burst(Cycle start);
-    /// Of a rank's commands, `at` is its first bank.
+    /// `at`: the bank; for a command to a whole rank, the rank's first bank.
     void report(CommandKind kind, unsigned at, unsigned row, unsigned column, bool auto_precharge) {
         if (__builtin_expect(trace_ != nullptr, 0))
             trace_(trace_owner_, {kind, auto_precharge, index_, at / banks_, at % banks_, row, column, clock_});
@@ -293,7 +295,7 @@ class Channel {
     Cycle last_column_, bus_free_ = 0, column_free_ = 0;
     BusTimes bus_[2];                           ///< of reads; of writes, while they are being served
     std::array<Cycle, kLostReasons> pending_{}; ///< lost since the last burst
-    unsigned reasons_ = 0;                      ///< of pending_ that may not be zero, by bit
+    unsigned reasons_ = 0;                      ///< elements of pending_ that may be nonzero, by bit
     Cycle pending_sum_ = 0;
 
     Choice best_{};
@@ -304,8 +306,8 @@ class Channel {
     void *done_owner_ = nullptr;
     TraceFn trace_ = nullptr;
     void *trace_owner_ = nullptr;
-    /// What it has counted, but `clocks`, which is clock_. The queues' sums have each request's clocks once it has gone;
-    /// of one that is held, they lack clock_ alone.
+    /// All counts except `clocks`, which is clock_. The sums read_queue and write_queue are complete for requests that
+    /// have left; for each request that is still held, stats() adds clock_.
     ChannelStats stats_;
 };
 

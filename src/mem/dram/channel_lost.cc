@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Idle clocks of a channel's data bus. Each is counted for one reason.
+// Counts the idle clocks of a channel's data bus, each for one reason.
 #include "mem/dram/channel.hh"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ Lost Channel::reason(const Nearest &n) const {
     if (n.held)
         return Lost::order;
     const Bank &b = bank_[n.bank];
-    const auto closing = [&] { // for the oldest, although another wants the open row
+    const auto closing = [&] { // for the oldest request, although another wants the open row
         if (overtaken_[direction_] < bypass_max_)
             return false;
         const Entry &oldest = pool_[queue_[direction_].head];
@@ -30,8 +30,8 @@ Lost Channel::reason(const Nearest &n) const {
     return b.next_act == when ? b.act_reason : Lost::activate_rate;
 }
 
-/// Idle clocks in which the burst's row was being opened: had the longest wait on the way been shorter, they would
-/// not have been. Only what no wait explains was the latency of the opening itself.
+/// Charges the idle clocks in which the burst's row was being opened to the waits that delayed the opening: without
+/// them, the clocks would not have been idle. Only the rest is the latency of the opening itself.
 void Channel::blame_opening(const Opening &o) {
     constexpr auto bit = [](Lost r) { return 1u << static_cast<unsigned>(r); };
     constexpr unsigned kOpening = bit(Lost::row_cycle) | bit(Lost::precharge) | bit(Lost::activate) |

@@ -20,7 +20,8 @@ Channel::Channel(const DramParams &p, unsigned index)
       ranks_(p.ranks),
       banks_(p.banks),
       depth_(p.scheduler_depth),
-      // When the node's entries are in use, some channel has its share of them, and begins to write.
+      // The channels share the node's write entries. When all are in use, one channel holds at least its share, and
+      // must begin to write.
       write_high_(std::min(p.write_high, std::max(1u, p.write_entries / p.bus_channels()))),
       write_low_(std::min(p.write_low, write_high_ - 1)),
       bypass_max_(p.bypass_max),
@@ -61,7 +62,7 @@ void Channel::choose_refresh(Choice &best) const {
         Cycle close = clock_, quiet = clock_;
         for (unsigned b = r * banks_; b < (r + 1) * banks_; ++b) {
             open |= bank_[b].row >= 0;
-            close = std::max(close, bank_[b].next_pre); // of banks that precharge themselves, too
+            close = std::max(close, bank_[b].next_pre); // also of banks that precharge themselves
             quiet = std::max(quiet, bank_[b].next_act);
         }
         if (open) {
@@ -88,7 +89,7 @@ void Channel::choose_idle_close(Choice &best) const {
     }
 }
 
-/// The row is closed from `when` on; wanted_by: 2 if another row is wanted.
+/// Closes the row at clock `when`; wanted_by: 2 if a request wants another row of the bank, else 0.
 void Channel::close(unsigned at, Cycle when, std::uint8_t wanted_by) {
     Bank &b = bank_[at];
     b.row = -1;

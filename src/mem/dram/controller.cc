@@ -103,7 +103,7 @@ void DramController::wake(Component &self, Tick now) {
         d.schedule_no_later_than(std::max(d.wake_for(next), now));
 }
 
-/// Tells those who wait as soon as there is space.
+/// Brings the channels up to date, and notifies the requester that waits if there is space again.
 void DramController::wake_exactly(Tick now) {
     sync(now);
     for (const bool write : {false, true})
@@ -125,7 +125,8 @@ void DramController::read_done(void *self, const DramRequest &r, Tick when) {
 void DramController::plan() {
     Tick t = kNever;
     for (const Channel &c : channels_) {
-        // A requester that waits for space resumes at the very clock at which there is some; none waits for writes alone.
+        // A requester that waits for space resumes exactly at the clock at which there is some. Otherwise only reads
+        // matter, because nothing waits for a write.
         if ((waiting_[0] || waiting_[1] || eager_) && (c.reads() || c.writes()))
             t = std::min(t, c.next_command() * params_.tCK_fs);
         else if (c.reads())

@@ -3,9 +3,9 @@
 // holds no data. Family 10h (AMD 31116): two DRAM controllers of one 64-bit channel each, or ganged into one of
 // 128 bits. Units: ticks.
 //
-// The controller runs behind the event queue where this has no effect: it wakes one DRAM clock before the earliest
-// moment at which a read can be complete, and then decides the commands up to now, as far as reads depend on them.
-// Results do not depend on when it wakes.
+// The controller decides commands late where this has no effect: it wakes one DRAM clock before the earliest tick at
+// which a read can be complete, and then decides the commands up to now, as far as reads depend on them. Results do not
+// depend on when it wakes.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@
 
 namespace moscope::dram {
 
-/// What a channel has counted from `begin` to `end`. Idle clocks before a burst are counted as they pass, and get their
-/// final reason with the burst: those before `begin` may have changed their reason since. The clocks of the window make
-/// up for them, so that no reason has fewer than none.
+/// What a channel has counted from `begin` to `end`. An idle clock is counted at once, but gets its final reason only
+/// with the next burst, so idle clocks from before `begin` may change their reason within the window. Where this would
+/// make the count of a reason negative, the window's most frequent reason gives up as many clocks.
 ChannelStats counted_between(const ChannelStats &begin, const ChannelStats &end);
 
 class DramController : public Component {
@@ -30,7 +30,8 @@ class DramController : public Component {
 
     /// Called once for each request, when its completion is known; `when` is not before the current tick. A read's
     /// is known once its burst is scheduled, in a wake-up of the controller at least one DRAM clock before `when`.
-    /// A write completes with its acceptance and a read of a queued write from the queue: both within push().
+    /// A write completes when it is accepted, and a read of a line with a queued write at once from the queue: both
+    /// within push().
     void set_done(DoneFn fn, void *owner) { done_ = fn, done_owner_ = owner; }
 
     /// Called in a wake-up of the controller when there is room again after can_accept() was false.
@@ -73,7 +74,7 @@ class DramController : public Component {
     static void wake(Component &c, Tick now);
     static void read_done(void *self, const DramRequest &r, Tick when);
     bool has_room(bool write) const { return write ? writes() < params_.write_entries : reads_ < params_.read_entries; }
-    bool look_for_room(bool write); ///< once the channels are up to date
+    bool look_for_room(bool write); ///< has_room(), after the channels are brought up to date
     void wake_exactly(Tick now);
     void plan();
     /// When to decide on a read whose command is at clock c.

@@ -43,7 +43,7 @@ void DramPrefetcher::wrote(Addr line) {
     }
 }
 
-/// An entry for another line: a free one, or the oldest whose line is there. Null: all are under way.
+/// An entry for another line: a free one, or the oldest whose line has arrived. Null: all are under way.
 DramPrefetcher::Entry *DramPrefetcher::room(Tick now) {
     Entry *best = nullptr;
     for (Entry &e : entries_) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The prefetcher of a node's memory controller (AMD 31116, DRAM prefetcher): it follows strides in the reads of all cores
-// and devices, and reads lines ahead into a buffer of the controller. A read of a buffered line is answered as one of a
-// queued write is, after the controller's own time; one of a line that is under way waits for it. A write empties the entry
-// of its line. Reads of cores are not held back, but a prefetch that the DRAM has begun with delays those behind it.
+// and devices, and reads lines ahead into a buffer of the controller. A read of a buffered line completes after the
+// controller's own time, like a read of a line with a queued write; a read of a line that is still under way waits for
+// it. A write to a buffered line discards the line. The prefetcher does not hold back reads of cores, but a prefetch
+// that the DRAM has begun delays the reads behind it.
 #pragma once
 
 #include <vector>
@@ -24,16 +25,18 @@ class DramPrefetcher {
     bool read(Addr line, Tick now, void *context);
     /// After each read: learns, and may read ahead.
     void learn(Addr line, Tick now);
+    /// A write arrives.
     void wrote(Addr line);
-    /// The end of a read of the DRAM. False: it is none of the prefetcher's.
+    /// A read of the DRAM has completed. False: it was not a prefetch.
     bool done(void *context, Tick when);
 
     PrefetchStats stats;
 
   private:
-    /// When the DRAM tells `ready` is up to it (controller.hh), so nothing depends on it before that tick.
+    /// The DRAM reports `ready` in a wake-up of its choice, at least one DRAM clock before that tick (controller.hh),
+    /// so nothing may depend on it earlier.
     struct Entry {
-        Addr line = kNoLine;     ///< kNoLine: free, from `ready` on
+        Addr line = kNoLine;     ///< kNoLine: the entry is free from tick `ready` on
         Tick ready = 0;          ///< kNever: not known yet
         void *waiting = nullptr; ///< a read that waits for it
         Tick since = 0;          ///< the waiting read arrived
