@@ -126,7 +126,7 @@ void HyperTransport::connect(const NetworkParams &p, const std::vector<Controlle
 }
 
 void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &controllers) {
-    // Bounded sources want to know of grants at once.
+    // A bounded source needs to know of a grant at once.
     if (has_bounded_sources())
         return;
     for (auto &r : routers_) {
@@ -140,8 +140,8 @@ void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &c
         r->set_slack(slack_, rounds_.get());
 }
 
-/// How much later than at the tick of a decision routers may make it: before its consequences, which are an arrival
-/// at another router and a credit. A port towards a controller decides when that wakes, which must be before, too.
+/// How much later than at its tick a router may make a decision: always before its consequences, an arrival at another
+/// router or a credit. A port towards a controller decides when the controller wakes, which must also be before them.
 Tick HyperTransport::slack(const std::vector<AbstractController *> &controllers) const {
     if (common_.latency == 0)
         return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network without a shape.
+// The network without a topology.
 #include "mem/ruby/network/ideal.hh"
 
 #include "mem/ruby/runtime/message_pool.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network without a shape, for tests of protocols: every message takes the same latency plus a random delay,
-// nothing waits for anything. Messages overtake each other freely, except on virtual networks declared
+// A network without a topology, for tests of protocols: every message takes the same latency plus a random delay,
+// and no message waits for another. Messages overtake each other freely, except on virtual networks declared
 // ordered, which keep the order of each pair of controllers.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sending side of one direction of a HyperTransport link: its wire (serialization at width x clock x 2),
-// the buffers at the far side as credits per channel and a free list for all, and the packets that wait for it, by channel and input
-// port. HyperTransport I/O Link Specification 3.10: section 4.2 (virtual channels), 4.8 (flow control).
+// The sending side of one direction of a HyperTransport link: its wire (serialization at width x clock x 2), the
+// buffers at the far side, as credits per channel and a free list for all, and the packets that wait for the link, by
+// channel and input port. HyperTransport I/O Link Specification 3.10: section 4.2 (virtual channels), 4.8 (flow
+// control).
 #pragma once
 
 #include <algorithm>
@@ -49,10 +50,10 @@ template <class T> class Fifo {
     unsigned head_ = 0, count_ = 0, mask_ = 0, room_ = 0;
 };
 
-/// Goes round in an array.
+/// The element after `at` in the ring [begin, limit).
 template <class T> T *next_in_ring(T *at, T *begin, T *limit) { return ++at == limit ? begin : at; }
 
-/// Buffers at the far side of a link that the sender may use, each represented by the tick from which it may, oldest first.
+/// Free buffers at the far side of a link, each stored as the tick from which the sender may use it, earliest first.
 class CreditPool {
   public:
     void init(unsigned n) {
@@ -65,12 +66,13 @@ class CreditPool {
     /// The tick of the oldest; kNever: there is none.
     Tick next() const { return *first_; }
     void take() { first_ = next_in_ring(first_, ring_.get(), limit_); }
-    /// from: not before that of any other buffer.
+    /// `from` is not earlier than the tick of any other buffer in the pool.
     void give(Tick from) {
         *end_ = from;
         end_ = next_in_ring(end_, ring_.get(), limit_);
         *end_ = kNever;
     }
+    /// The same for any `from`.
     void give_in_order(Tick from) {
         Tick *at = end_;
         for (; at != first_; at = before(at)) {
@@ -105,7 +107,7 @@ struct Link {
 
         bool none(const CreditPool &free) const { return own.next() == kNever && free.next() == kNever; }
         Tick next(const CreditPool &free) const { return std::min(own.next(), free.next()); }
-        /// There is one.
+        /// Takes the buffer that may be used first; there is one.
         void take(CreditPool &free) {
             if (own.next() <= free.next()) {
                 own.take();
@@ -114,7 +116,7 @@ struct Link {
                 ++borrowed;
             }
         }
-        /// Where a buffer goes back to: to the free list first.
+        /// The pool to which a buffer returns: the free list as long as any is borrowed from it.
         CreditPool &giver(CreditPool &free) {
             if (borrowed == 0)
                 return own;
@@ -130,12 +132,12 @@ struct Link {
         std::uint32_t waiting = 0;      ///< input ports with a packet
         unsigned next_input = 0;        ///< where the search for the next packet begins
         Tick serialization[2] = {0, 0}; ///< without, with data
-        Tick on_link[2] = {0, 0};       ///< with the flight
+        Tick on_link[2] = {0, 0};       ///< serialization and flight
         std::uint64_t sent[2] = {0, 0}; ///< packets
         std::uint64_t entered = 0;      ///< messages for one destination from the near router's chip, sent or waiting
         Tick wait = 0;                  ///< sum over packets
         Tick credit_stall = 0;
-        Tick blocked_since = kNever;      ///< later than now while the link is busy
+        Tick blocked_since = kNever;      ///< kNever: not blocked; later than now while the link is busy
         std::vector<Fifo<Waiting>> queue; ///< by input port
         unsigned bytes[2] = {0, 0};
 
@@ -157,18 +159,18 @@ struct Link {
         }
     };
 
-    /// The buffers of a packet behind the link that are free again.
+    /// The buffers of a packet behind the link, which are free again.
     struct Return {
         Tick tick;         ///< from which they may be used
         std::uintptr_t of; ///< the channel, plus one if a data buffer is free, too
     };
-    /// Those on their way to the sender, in the order of the ticks from which they may be used.
+    /// Freed buffers of which the sender does not know yet, in the order of the ticks from which they may be used.
     class Returning : public TickStretch<Return> {
         static constexpr std::uintptr_t kData = 1;
 
       public:
-        /// Takes out those that may be used from this tick on, or before, and calls f(channel, whether with data, tick)
-        /// for each; there is one.
+        /// Takes out the entries that may be used at tick `usable` or earlier, of which there is at least one, and
+        /// calls f(channel, whether with data, tick) for each.
         template <class F> [[gnu::always_inline]] void take_until(Tick usable, F &&f) {
             Return *i = first_;
             Tick t = i->tick;
@@ -179,7 +181,7 @@ struct Link {
             } while (t <= usable);
             first_ = i;
         }
-        /// False: another one may be used later, or there is no room, and nothing is done.
+        /// Appends an entry. False, and nothing is done: an earlier entry may be used only later, or there is no room.
         [[gnu::always_inline]] bool push(Tick usable, Channel &channel, bool data) {
             if (__builtin_expect(usable < last_ || full(), 0))
                 return false;
@@ -203,7 +205,7 @@ struct Link {
         Tick last_ = 0; ///< the latest tick so far
     };
 
-    /// The sender learns which buffers may be used from this tick on, or before. Only then it decides whose they are.
+    /// Gives the sender the buffers that it may use at tick `usable` or earlier, and decides to which pools they go.
     [[gnu::always_inline]] void take_back(Tick usable) {
         if (returning.front_tick() > usable)
             return;
@@ -217,7 +219,7 @@ struct Link {
                 c.data.giver(free_data).give(from);
         });
     }
-    /// Where what comes back later may be usable before.
+    /// The same if a buffer that is freed later may be usable earlier.
     [[gnu::noinline]] void take_back_in_order(Tick usable) {
         returning.take_until(usable, [this](Channel &c, std::uintptr_t data, Tick from) {
             c.commands.giver(free_commands).give_in_order(from);
@@ -238,7 +240,7 @@ struct Link {
         return with_data ? std::max(command, c.data.next(free_data)) : command;
     }
 
-    /// The link is busy until `until` from now on: channels that have no buffer lose no time meanwhile.
+    /// The link is busy from now until `until`; meanwhile, the lack of a buffer costs a channel no time.
     [[gnu::noinline]] void interrupt_stalls(Tick now, Tick until) {
         for (Channel &c : channel)
             if (c.blocked_since != kNever) {
@@ -254,12 +256,13 @@ struct Link {
     Tick crossbar = 0;                          ///< of the near router
     Tick flight = 0;
     Tick credit_flight = 0;
-    bool unordered = false; ///< credit_flight < crossbar: what comes back later may be usable before
+    bool unordered = false; ///< credit_flight < crossbar: a buffer that is freed later may be usable earlier
 
     Tick free_at = 0;          ///< next grant
     Tick wake_at = kNever;     ///< when to look at the waiting packets again
     std::uint32_t waiting = 0; ///< channels with a packet in a queue, by bit; or kSole
-    /// Instead of a channel: one packet waits for the wire alone, which is in no queue. Most that wait do so.
+    /// Instead of channels: `sole` is the only packet that waits, and is in no queue. This is the usual case of
+    /// waiting.
     static constexpr std::uint32_t kSole = std::uint32_t{1} << 31;
     struct Sole {
         Message *message = nullptr;
@@ -267,13 +270,13 @@ struct Link {
         unsigned input = 0;
     };
     Sole sole;
-    unsigned blocked = 0; ///< channels with packets that wait for a buffer: blocked_since is not kNever
+    unsigned blocked = 0; ///< number of channels whose packets wait for a buffer: blocked_since is not kNever
     unsigned next_channel = 0;
     std::vector<Channel> channel;
     CreditPool free_commands, free_data; ///< for whichever channel needs them
     Returning returning;
     bool crosses = false;  ///< the two routers belong to different queues
-    bool observed = false; ///< this, or the network has a trace
+    bool observed = false; ///< `crosses`, or the network has a trace
     NetDest reach;         ///< controllers to which it leads
 };
 

@@ -47,15 +47,15 @@ class Network {
     /// order of messages of each pair of controllers.
     void attach_from(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
     /// Registers a buffer that leads into the network; needed for those with a capacity or on an ordered network.
-    /// The place of a message in a bounded buffer is free when the network has sent all of it on.
+    /// A message's place in a bounded buffer is free once the network has sent on all parts of the message.
     void attach_to(NodeIndex node, unsigned vnet, MessageBuffer *buffer);
 
-    /// After all buffers: these are the controllers that read them, by node. Lets the network leave out wake-ups
-    /// of its own that change nothing.
+    /// Called after all buffers are registered. `controllers`: those that read the buffers, by node. Lets the network
+    /// leave out wake-ups of its own that change nothing.
     virtual void open_direct_ways(const std::vector<AbstractController *> &controllers) { (void)controllers; }
 
     // ---- for the errors of protocols from outside the project
-    /// That of the machine at work, as NodeMap::current is its map.
+    /// The network of the machine whose events run, as NodeMap::current is its map.
     static inline const Network *current = nullptr;
     bool listens(NodeIndex node, unsigned vnet) const {
         return from_network_[std::size_t{node} * kMaxVnets + vnet] != nullptr;
@@ -64,17 +64,19 @@ class Network {
     [[noreturn]] void no_destination(const Message &m, NodeIndex node) const;
 
     // ---- bounds for the cores' lookahead
-    /// From any event in the network to a delivery at this controller that is a consequence of it.
+    /// Least time from any event in the network to a delivery at this controller that it causes.
     virtual Tick min_delivery_latency(NodeIndex node) const = 0;
-    /// From a message's entry at one controller to its delivery at another.
+    /// Least time from a message's entry at one controller to its delivery at another.
     virtual Tick min_path_latency(NodeIndex from, NodeIndex to) const = 0;
 
-    /// Virtual networks, by bit, that have not been served by direct ways alone, as far as this controller's chip knows: a message on
-    /// its way through routers is nearer to its destination than its sender.
+    /// Virtual networks, by bit, of which a message has passed a router instead of a direct way, as far as this
+    /// controller's chip knows. In a router, a message is nearer to its destination than its sender is. Null: the
+    /// network has no direct ways.
     virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
-    /// From now on `source` chooses the delays in place of the random ones, where those are on. Nothing may be under way: receivers
-    /// wake as late as random delays allow.
+    /// From now on `source` chooses the delays instead of the random generator; null: random again. Without random
+    /// delays (NetworkParams::jitter) it has no effect. No message may be under way: its receiver wakes as late as the
+    /// message's random delay allows.
     void set_delays(DelaySource *source) { jitter_.set_source(source); }
 
     // ---- observation
@@ -115,11 +117,11 @@ class Network {
     Jitter jitter_;
 };
 
-/// Builds the network that the parameters (validated) describe. `controllers` in the order of NodeIndex; those
-/// that the parameters' ports do not name are a UserError (kind ideal needs no ports).
+/// Builds the network that the parameters (validated) describe. `controllers`: in the order of NodeIndex. UserError if
+/// the parameters' ports do not name one of them (kind ideal needs no ports).
 std::unique_ptr<Network> make_network(EventQueue &queue, const NetworkParams &params,
                                       const std::vector<ControllerName> &controllers);
-/// With a queue for each router, by number, or one for all.
+/// The same with a queue for each router, by its number, or one queue for all.
 std::unique_ptr<Network> make_network(const std::vector<EventQueue *> &queues, const NetworkParams &params,
                                       const std::vector<ControllerName> &controllers);
 

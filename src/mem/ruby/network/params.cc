@@ -53,7 +53,8 @@ Tick NetworkParams::shortest_hop() const {
     return t;
 }
 
-/// A packet's hop, or a buffer's credit on the way back, of which a packet uses the end to cross.
+/// The least of a packet's hop and of a credit's return. While a credit returns, the packet that will use it may
+/// already cross the router, so this latency is subtracted.
 Tick NetworkParams::lookahead() const {
     if (kind == Kind::ideal || jitter > 0) // random tests run on one thread
         return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parameters of the network, as the elaborated machine gives them (docs/network.md lists the JSON keys with
-// their units). Times are femtoseconds. Everything is checked by `validate` before the first tick, so the
-// running network asks nothing twice.
+// their units). Times are femtoseconds. `validate` checks everything before the first tick, so the running network
+// checks nothing again.
 #pragma once
 
 #include <cstdint>

@@ -39,9 +39,9 @@ void read_links(const ConfigReader &links, NetworkParams &p) {
 
 constexpr std::string_view kData = "_data";
 
-/// Keys are channel names with the number of command buffers, NAME_data with that of data buffers; `free` and
-/// `free_data` are those of the free list. The four channels of HyperTransport are there always; others are added
-/// in the order of their names.
+/// Keys: NAME of a channel, with its number of command buffers; NAME_data, with its number of data buffers; `free` and
+/// `free_data`, the same for the free list. The four channels of HyperTransport always exist; others are added in the
+/// order of their names.
 void read_credits(const ConfigReader &credits, NetworkParams &p) {
     const auto find = [&p](const std::string &name) {
         return std::find_if(p.channels.begin(), p.channels.end(), [&](const auto &c) { return c.name == name; });
@@ -57,7 +57,7 @@ void read_credits(const ConfigReader &credits, NetworkParams &p) {
         else
             p.channels.push_back({key, n, n});
     });
-    // One buffer of these holds command and data, unless said otherwise.
+    // A buffer of these channels holds command and data, unless NAME_data says otherwise.
     for (auto &c : p.channels)
         if (c.name == "posted" || c.name == "probe")
             c.data = c.commands;
@@ -75,7 +75,7 @@ void read_credits(const ConfigReader &credits, NetworkParams &p) {
     });
 }
 
-/// `command` and `data` are the sizes of packets on channels that are not named; NAME and NAME_data those of one.
+/// Keys: `command` and `data`, the packet sizes of all channels that are not named; NAME and NAME_data, those of one.
 void read_packet_bytes(const ConfigReader &sizes, NetworkParams &p) {
     sizes.each_key([&](const std::string &key, const ConfigReader &value) {
         unsigned *bytes = key == "command" ? &p.bytes[0] : key == "data" ? &p.bytes[1] : nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A chip's crossbar at work.
+// The path of a message through a chip's crossbar: arrival, grant of an output, sending over a link, and waiting for
+// one.
 #include "mem/ruby/network/router_input.hh"
 
 #include <algorithm>
@@ -85,8 +86,8 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     queue().post(link.to->queue(), {open, arrive, &link, m, {static_cast<std::uint64_t>(took)}});
 }
 
-/// Of two messages that links bring here at one tick: the one sent first is the first, and of those sent at one tick the
-/// one of the router with the lower number.
+/// The order of two messages that links bring here at the same tick: the one sent first goes first; if both were sent
+/// at the same tick, the one from the router with the lower number.
 [[gnu::noinline]] bool Router::sent_before(const Message &a, const Message &b) const {
     const auto sent = [this](const Message &m) {
         const Link &l = *in_[m.entry];
@@ -95,25 +96,25 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     return sent(a) < sent(b);
 }
 
-/// m will be here at tick `at`, and has taken so long since it was at the router before. A message to a controller of this
-/// chip needs no wake-up of this router: the credit for its buffer has far to go, so it is early enough when the controller
-/// wakes.
+/// m will arrive here at tick `at`; `took` is the time since its arrival at the previous router. A message to a
+/// controller of this chip needs no wake-up of this router: the credit for its buffer takes so long to return that it
+/// is early enough to send it when the controller wakes.
 [[gnu::always_inline]] inline void Router::arrives(Message *m, const Link &link, Tick at, Tick took) {
     m->entry = link.input;
     if (AbstractController *const c = direct_[m->to]) {
         c->note_crossing(*m);
-        // A delay that is foreseen does not count: the credit cannot wait so long.
+        // The message's random delay is left out here: the credit cannot wait that long.
         c->arrive(c->crossing->enter_before(
             m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
         return;
     }
     const auto *const place = arrivals_.insert_if(at, m, [this, m](const Message *o) { return sent_before(*m, *o); });
     if (__builtin_expect(m->to == kMaxNodes, 0)) {
-        // The link has counted the latency of one of them.
+        // The link has counted the latency for one destination; the others are added here.
         stats[link.of_vnet[m->vnet]->number].latency += (m->destination().count() - 1) * took;
         ingress.prompt = std::max(ingress.prompt, at);
         ingress.wake(at);
-    } else if (arrivals_.is_first(place)) { // else it wakes in time for what is before
+    } else if (arrivals_.is_first(place)) { // else it wakes in time for an earlier arrival
         ingress.wake(at + slack_);
     }
 }
@@ -147,8 +148,9 @@ void Router::catch_up() {
         decide(pending());
 }
 
-/// The next decision, if it is due: packets that wait, then through traffic, then the chip's own at the same tick. All
-/// that goes over a link is sent in one place, so that the path is inlined once.
+/// Makes the next decision, if it is due (true). At one tick, packets that wait come first, then messages from links,
+/// then those of the chip's controllers. One place sends everything that goes over a link, so that this path is inlined
+/// once.
 [[gnu::always_inline]] inline bool Router::decide(Tick until) {
     const Tick arrival = arrivals_.front_tick(), entry = ingress.queue.front_tick();
     const Tick now = std::min(arrival, entry);
@@ -171,7 +173,7 @@ void Router::catch_up() {
     return true;
 }
 
-/// Chooses a packet for the first of the outputs that are due at tick `now`.
+/// Chooses a packet (true) for the first of the outputs that are due at tick `now`.
 [[gnu::always_inline]] inline bool Router::serve_due(Grant &g, Tick now) {
     std::uint32_t w = waiting_;
     Tick others = kNever;
@@ -203,7 +205,7 @@ inline Tick Router::next_service() const {
     return next;
 }
 
-/// Usually a message has one destination, behind a link.
+/// Decides where m goes. True: over a link at once, as `g` says. Usually it has one destination, behind a link.
 [[gnu::always_inline]] inline bool Router::route(Grant &g, Message *m, unsigned input, Tick now, Tick until) {
     Link *const link = towards_[m->to];
     if (__builtin_expect(!link, 0)) {
@@ -282,7 +284,7 @@ bool Router::forward(Message *m, Link &link, unsigned input, std::uint32_t slot,
 [[gnu::always_inline]] inline void Router::wake_when_free(Link &link) {
     const Tick before = std::exchange(link.wake_at, link.free_at);
     if (__builtin_expect(before < link.free_at, 0))
-        service_ = next_service(); // of which that may have been the earliest
+        service_ = next_service(); // the link's old tick may have been the earliest
     else
         service_ = std::min(service_, link.free_at);
 }

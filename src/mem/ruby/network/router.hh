@@ -2,9 +2,9 @@
 // A chip's crossbar: takes messages from the chip's controllers and from incoming links, and sends each on
 // towards its destinations: into a controller's buffer, or over an outgoing link. A message is granted its
 // output, then crosses (a fixed latency, pipelined), then is serialized; store and forward per hop. All
-// decisions are made in the order of simulated time, and a free output is granted at once. As a decision has no effect
-// before the message is at the next router or the credit at the one before, the router may wake later than at the tick of
-// the decision (set_slack), and then makes all decisions up to now, each as of its tick.
+// decisions are made in the order of simulated time, and a free output is granted at once. A decision has no effect
+// until the message reaches the next router, or the credit the previous one. The router may therefore wake later than
+// the tick of a decision (set_slack); it then makes all decisions up to now, each as of its tick.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +21,15 @@ namespace moscope::ruby {
 
 class Router;
 
-/// Wakes for all routers of a network whose wake-ups may be late by the same time. What is to be decided in that time at one
-/// has no consequence at another within it, so they are brought up to date together, in any order.
+/// One wake-up for all routers of a network whose wake-ups may be late by the same slack. Within the slack, a decision
+/// at one router has no effect on another, so all are brought up to date together, in any order.
 class Rounds final : public Component {
   public:
     Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers);
     static constexpr std::size_t kMost = 64; ///< routers
 
-    std::uint64_t active = 0; ///< routers, by bit, that something is to be decided at
-    /// Until one of them is set to be woken from here.
+    std::uint64_t active = 0; ///< routers, by bit, that have something to decide
+    /// Does not wake until a router asks for a wake-up again.
     void rest() {
         active = 0;
         schedule(kNever);
@@ -63,9 +63,9 @@ struct CrossbarPort : Crossing {
     Router *router = nullptr;
     std::string name;
     unsigned router_number = 0;
-    std::array<Counts, kMaxChannels> counts; ///< beside those of `kinds`
+    std::array<Counts, kMaxChannels> counts; ///< in addition to those in `kinds`
 
-    /// All counts of a channel. Adds to `of_kinds` what a router counts of messages that only `kinds` has.
+    /// All counts of a channel. Adds to `of_kinds` a router's counts for those messages that only `kinds` counts.
     Counts all(const RouterCommon &common, unsigned channel, ChannelStats *of_kinds = nullptr) const;
     PortStats counted(const RouterCommon &common) const;
     void reset_counts();
@@ -83,8 +83,8 @@ class Router final : public Component {
     void set_inputs(std::vector<Link *> links);
     /// A controller of this chip.
     void add_local(NodeIndex node, unsigned port);
-    /// Messages from one of the chip's controllers to another need no wake-up of the router from now on. The
-    /// network has no bounded sources, and `controllers` are all, by node.
+    /// From now on, messages from one of the chip's controllers to another need no wake-up of the router. The network
+    /// must have no bounded sources. `controllers`: all of the machine, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
     /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late. rounds: wakes instead of the router.
     void set_slack(Tick slack, Rounds *rounds = nullptr);
@@ -100,13 +100,13 @@ class Router final : public Component {
     /// Messages that have entered, then those that have not.
     void for_each_inside(const std::function<void(const HeldMessage &)> &f);
     void for_each_entering(const std::function<void(const HeldMessage &)> &f);
-    /// By channel: what has entered here and left to a controller of this chip, but for what counted() adds. The latency of a
-    /// message is the sum of those at the links and the last port of its way.
+    /// By channel: messages that entered here, and deliveries to controllers of this chip, without what counted() adds.
+    /// A message's latency is the sum of those counted at the links and at the last port on its path.
     std::vector<ChannelStats> stats;
-    /// With what follows from the counts of the ports.
+    /// stats[channel], plus what follows from the counts of the ports.
     ChannelStats counted(unsigned channel) const;
     std::uint32_t routed_vnets = 0; ///< Network::routed_vnets
-    /// All routers of the network. A router reports to them the first message that it receives of a virtual network.
+    /// All routers of the network. A router reports to them the first message that it routes of each virtual network.
     const std::vector<std::unique_ptr<Router>> *all = nullptr;
     std::vector<CrossbarPort> &ports() { return ports_; }
     const std::vector<Link *> &outputs() const { return out_; }
@@ -183,19 +183,19 @@ class Router final : public Component {
     Network &network_;
     RouterCommon &common_;
     unsigned number_;
-    /// Of what links bring. `entry` of the messages is the input: i for the link in_[i]; 0 are this chip's controllers.
+    /// What the links bring. The `entry` of a message is its input: i for the link in_[i].
     EntryQueue arrivals_;
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
     Tick service_ = kNever;     ///< earliest `wake_at` of these
     Tick slack_ = 0;            ///< see set_slack()
     std::vector<Way> way_;      ///< by controller
-    /// By controller, kMaxNodes: several: the link that leads to it; or, where no wake-up is needed for a message that a
-    /// link brings, the controller of this chip; or neither.
+    /// By controller (kMaxNodes: several). towards_: the link that leads to the controller. direct_: a controller of
+    /// this chip, if a message that a link brings for it needs no wake-up of the router. Null otherwise.
     std::array<Link *, kMaxNodes + 1> towards_{};
     std::array<AbstractController *, kMaxNodes + 1> direct_{};
     std::vector<Link *> out_;
     std::vector<Link *> in_;      ///< by input port; null: this chip's controllers
-    std::vector<Link *> near_in_; ///< the same; null, too: a link from a router of another queue
+    std::vector<Link *> near_in_; ///< the same, but also null for a link from a router of another queue
     std::vector<CrossbarPort> ports_;
     NetDest local_; ///< this chip's controllers
     std::vector<Slot> slots_{1};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of a Router that its hot paths share: a packet goes from its input buffer, and the credit for it goes back.
+// Parts of a Router that its hot paths share: a packet leaves its input buffer, and the credit for the buffer returns.
 #pragma once
 
 #include "mem/ruby/network/router.hh"
 
 namespace moscope::ruby {
 
-/// A packet has left its buffers behind the link.
+/// A packet has left its buffers behind the link. The sender may use them again from tick `usable` on.
 [[gnu::always_inline]] inline void Router::freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable) {
     if (__builtin_expect(!link.returning.push(usable, channel, data), 0))
         freed_before_another(link, channel, data, usable);
@@ -23,7 +23,7 @@ namespace moscope::ruby {
         post_freed(*in_[input], m, at);
 }
 
-/// A part of a packet goes from its input buffer at tick `at`.
+/// A part of a packet leaves its input buffer at tick `at`.
 [[gnu::always_inline]] inline void Router::part_left(const Message &m, unsigned input, std::uint32_t slot, Tick at) {
     if (__builtin_expect(slot, 0))
         part_of_several_left(m, input, slot, at);

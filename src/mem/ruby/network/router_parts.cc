@@ -164,7 +164,7 @@ std::uint32_t Router::new_slot() {
     return slot;
 }
 
-/// Messages from links only as far as a wake-up for them would have happened.
+/// Grants a message from a link only if a wake-up of this router for it would have happened by now.
 void Router::grant_all() {
     std::vector<EntryQueue::Entry> later;
     for (CrossbarPort &port : ports_) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages to the controllers of a router's chip, at the ports of its crossbar, and what is seldom needed of a packet's
-// way.
+// Messages to the controllers of a router's chip, at the ports of its crossbar, and seldom used parts of a packet's
+// path.
 #include "base/error.hh"
 #include "mem/ruby/network/router_input.hh"
 #include "mem/ruby/runtime/controller.hh"
 
 namespace moscope::ruby {
 
-/// The parts of a message to several controllers of this chip enter the crossbar's ports without the router's waking.
+/// Lets the parts of a message to several controllers of this chip enter the crossbar's ports without a wake-up of the
+/// router. False: it has other destinations, too, or none.
 bool Router::split_to_locals(Message *m, Tick ready) {
     NetDest rest = m->destination();
     if (rest.isEmpty() || !local_.isSuperset(rest))
@@ -90,10 +91,10 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
     NetDest rest = m->destination();
     if (input == 0)
         count_entry(*m);
-    // The input buffer is free when the last part has left; this function holds it until all have been seen.
+    // The input buffer is free when the last part has left; this function holds it until it has handled all parts.
     const bool shared = input != 0 || network_.has_bounded_sources();
     const std::uint32_t slot = shared ? new_slot() : 0;
-    const auto next_part = [&] { // after it has been taken out of the rest
+    const auto next_part = [&] { // called after its destinations have left `rest`
         if (slot)
             ++slots_[slot].parts;
         return rest.isEmpty() ? m : message_pool().clone(m);
@@ -134,8 +135,8 @@ void Router::multicast(Message *m, unsigned input, Tick now) {
         part_left(*m, input, slot, now);
 }
 
-/// Hands on a message that has waited for a port, and that the port does not count: one of this chip's controllers, or one
-/// from a link.
+/// Hands on a message that has waited for a port and that the router counts, not the port. It comes from a controller
+/// of this chip or from a link.
 void Router::grant_counted(Message *m, Tick entry) {
     const NodeIndex node = m->to;
     if (m->hops == 0) {
@@ -151,7 +152,7 @@ void Router::grant_counted(Message *m, Tick entry) {
 /// A message from a link is granted a port towards a controller at tick `at`.
 void Router::left_input(const Message &m, Tick at) { free_input(m, m.entry, at); }
 
-/// Hands on what is before m at a port: m comes from a link at tick `at`.
+/// Grants the messages that go before m at a port; m comes from a link at tick `at`.
 void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
     port.grant(at);
     while (port.waiting.front_tick() == at && port.waiting.front().item->hops != 0 &&
@@ -159,7 +160,7 @@ void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
         port.grant_next();
 }
 
-/// To another queue.
+/// Returns a buffer to a sender that runs on another queue.
 [[gnu::noinline]] void Router::post_freed(Link &link, const Message &m, Tick at) {
     const Tick usable = at + link.credit_flight;
     const auto open = [](const ProcessMessage &p) {
@@ -174,7 +175,7 @@ void Router::grant_earlier(CrossbarPort &port, const Message &m, Tick at) {
                   {link.of_vnet[m.vnet]->number, m.carries_data, static_cast<std::uint64_t>(usable)}});
 }
 
-/// The same where another buffer that may be used later has been free before, or the queue of such buffers is full.
+/// freed_behind() if a buffer that was freed earlier may be used only later, or if the queue of freed buffers is full.
 [[gnu::noinline]] void Router::freed_before_another(Link &link, Link::Channel &channel, bool data, Tick usable) {
     link.returning.push_between(usable, channel, data);
     if (link.waiting)

@@ -29,7 +29,7 @@ struct PortStats {
     Tick wait = 0; ///< sum over messages: waiting for the port
 };
 
-inline constexpr unsigned kHopBins = 16; ///< the last one holds all longer ways
+inline constexpr unsigned kHopBins = 16; ///< the last one holds all longer paths
 
 /// Messages of one channel, machine-wide. Those to several destinations count at each one.
 struct ChannelStats {
