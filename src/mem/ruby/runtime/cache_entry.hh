@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What every line held by a SLICC cache or directory has: its address, the permission that the protocol's
-// state gives, and where it sits. Protocols add their own fields by deriving; with a state and no data an entry has
-// 16 bytes, as many thousands of them are looked at that no cache of the host holds. Entries of arrays lie in the
-// arrays; others come from free lists of their type, filled in blocks.
+// state gives, and where it sits. Protocols add their own fields by deriving. With a state and no data an entry has
+// only 16 bytes, because the simulator reads many thousands of entries, more than the host's caches hold. Entries of
+// arrays lie in the arrays; others come from free lists of their type, filled in blocks.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct AbstractCacheEntry {
     AccessPermission getPermission() const { return m_Permission; }
 };
 
-/// SLICC's `new Type` where an array takes it: the entry comes into being in its way.
+/// SLICC's `new Type` as the argument of an array's allocate(): the entry is constructed in its way.
 template <class T> struct NewEntry {};
 
 /// Free list of one entry type; T is trivially destructible.
@@ -46,9 +46,9 @@ template <class T> class EntryPool {
     static void give_back(T *e) { free_list().push_back(e); }
 
   private:
-    /// Of the thread that asks.
+    /// The free list of the calling thread.
     static std::vector<T *> &free_list() {
-        // They live as long as the process: entries of machines yet to be destroyed may come back at any time.
+        // The lists live as long as the process: a machine that is destroyed late still gives entries back.
         struct alignas(kLineBytes) List {
             std::vector<T *> entries;
         };

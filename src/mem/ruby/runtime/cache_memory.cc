@@ -75,7 +75,7 @@ void CacheMemory::seek_narrow(Addr line) const {
         seek_in<0>(e, line);
 }
 
-/// The same of a set with one.
+/// The same for a set with a head.
 void CacheMemory::seek_wide(Addr line) const {
     const unsigned set = set_of(line);
     const SetHeads::Head head = heads_.head(set);
@@ -93,7 +93,7 @@ void CacheMemory::seek_wide(Addr line) const {
         seek_among(line, ways); // a call at the end, so that the others save no registers
 }
 
-/// The same where ways have the line's hint, the first of them for another line.
+/// The same if ways have the line's hint and the first of them holds another line.
 void CacheMemory::seek_among(Addr line, SetHeads::Ways ways) const {
     do {
         do {
@@ -114,7 +114,7 @@ unsigned CacheMemory::victim_otherwise(unsigned set) const {
         return base + policy_.victim(state_, set);
     unsigned best = base;
     Tick oldest = stamps_[base];
-    for (unsigned i = base + 1; i < base + g_.ways; ++i) { // selects, as the order cannot be predicted
+    for (unsigned i = base + 1; i < base + g_.ways; ++i) { // conditional moves, because branches would be mispredicted
         const bool older = stamps_[i] < oldest;
         oldest = older ? stamps_[i] : oldest;
         best = older ? i : best;
@@ -122,7 +122,7 @@ unsigned CacheMemory::victim_otherwise(unsigned set) const {
     return best;
 }
 
-/// Stamps that say what the list of ways says; those to come are later.
+/// Makes stamps in the order of the list of ways; all later stamps are greater.
 void CacheMemory::begin_stamps() {
     choice_ = Choice::otherwise;
     stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
@@ -197,7 +197,7 @@ unsigned CacheMemory::take_sought(Addr line, bool touch) {
     return take(line, touch);
 }
 
-// It and deallocate() call nothing but at their end, so that few registers are saved.
+// take() and deallocate() make calls only at their end, so that few registers are saved.
 unsigned CacheMemory::take(Addr line, bool touch) {
     if (__builtin_expect(line != cursor_.line, 0))
         return take_sought(line, touch);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A set-associative array of protocol entries: SLICC's CacheMemory. The entries lie side by side in their ways,
 // so that a lookup touches few host lines, and what it will touch can be fetched ahead; any number of sets is
-// allowed (powers of two are quicker). Replacement policies are in replacement/. Where a policy replaces the oldest
-// line, the order is kept in time stamps if inline hits write them or sets are narrow, else as a list of ways; among
-// lines of the same tick the lowest way goes first with stamps, the earliest call in a list.
+// allowed (powers of two are quicker). Replacement policies are in replacement/. If a policy replaces the oldest line,
+// the order is kept in time stamps where inline hits write them or sets are narrow, else as a list of ways. Among lines
+// of the same tick, stamps replace the lowest way first, a list the line of the earliest call.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ class CacheMemory {
     // SLICC interface.
     bool isTagPresent(Addr a) const { return find(line_of(a)) != nullptr; }
     AbstractCacheEntry *lookup(Addr a) const { return find(line_of(a)); }
-    /// A free way in the set of `a`, or the line present already.
+    /// Whether the set of `a` has a free way, or already the line.
     [[gnu::always_inline]] bool cacheAvail(Addr a) const {
         const Cursor &c = at(line_of(a));
         return !c.full || c.entry;
@@ -67,7 +67,7 @@ class CacheMemory {
         cursor_.entry = e;
         return e;
     }
-    /// The same for one that has been made before: it moves into its way, and `e` with it.
+    /// The same for an entry that was made before: it moves into its way, and `e` then points there.
     template <class T> T *allocate(Addr a, T *&e, bool touch = true) {
         T *there = allocate(a, NewEntry<T>{}, touch);
         const AbstractCacheEntry place = *there;
@@ -122,7 +122,7 @@ class CacheMemory {
     }
     void touch(AbstractCacheEntry *e) {
         if (!holds(e) || e->m_Address == kNoTag)
-            return; // another array's, or none any more: no use of a line of this one
+            return; // an entry of another array, or one that is no longer in use
         if (hit_ == Hit::stamp) {
             if (!stamps_.empty()) {
                 stamps_[e->slot] = queue_.now();
@@ -140,7 +140,7 @@ class CacheMemory {
             if (entry(i)->m_Address != kNoTag)
                 f(entry(i));
     }
-    /// Its inline slots forget every line that leaves.
+    /// The port whose inline slots forget every line that leaves; null: none.
     Port *port = nullptr;
 
     std::uint64_t demand_hits = 0, demand_misses = 0;
@@ -157,8 +157,9 @@ class CacheMemory {
         const Addr n = line >> g_.start_index_bit;
         return static_cast<unsigned>(pow2_ ? n & mask_ : n % g_.sets);
     }
-    /// What a message asks about a line is found once. It stays true until a line of the set comes or leaves, through
-    /// allocate() and deallocate(). Which line is the next victim is not kept: inline hits write stamps without notice.
+    /// What was found for a line, since a message asks about the same line several times. It stays valid until a line
+    /// of the set comes or leaves, which allocate() and deallocate() record. The next victim is not kept, because
+    /// inline hits write stamps without notice.
     struct Cursor {
         Addr line = kNoTag - 1;
         AbstractCacheEntry *entry = nullptr;  ///< of the line; null: it is not present
@@ -166,7 +167,7 @@ class CacheMemory {
         AbstractCacheEntry *victim = nullptr; ///< its entry
         SetHeads::Head head = nullptr;        ///< of the set, if it has one
         unsigned set = 0;
-        unsigned free_slot = kNoSlot; ///< of the set, if it is certain that no other slot is free
+        unsigned free_slot = kNoSlot; ///< the only free slot of the set, if that is certain
         bool full = false;            ///< the set has no free way
     };
     const Cursor &at(Addr line) const {
@@ -182,7 +183,7 @@ class CacheMemory {
     AbstractCacheEntry *find(Addr line) const {
         return line == cursor_.line ? cursor_.entry : line == cursor_.victim_line ? cursor_.victim : at(line).entry;
     }
-    /// Slot to be given up next, of a set that is full.
+    /// The slot to be given up next in a full set.
     unsigned victim(unsigned set, SetHeads::Head h) const {
         if (choice_ == Choice::first)
             return set * g_.ways + heads_.first(h);
@@ -197,7 +198,7 @@ class CacheMemory {
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
     }
-    /// Of the next way, or of one so many ways further.
+    /// The entry `ways` ways further in the set.
     AbstractCacheEntry *after(const AbstractCacheEntry *e, std::size_t ways = 1) const {
         return reinterpret_cast<AbstractCacheEntry *>(reinterpret_cast<std::uintptr_t>(e) + ways * stride_);
     }

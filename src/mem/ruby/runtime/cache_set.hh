@@ -51,13 +51,13 @@ class SetHeads {
             f(unsigned{o[i]});
     }
 
-    /// Ways of which the bits of the tag are those of a hint.
+    /// Ways whose bits of the tag equal a hint.
     struct Ways {
-        unsigned found; ///< a bit for each of sixteen ways, of which one has its bits; 0: no way has
-        unsigned first; ///< the number of the lowest bit's way
+        unsigned found; ///< a bit for each of sixteen ways, set if it matches; 0: no way of the set matches
+        unsigned first; ///< number of the way of bit 0
         unsigned lowest() const { return first + static_cast<unsigned>(__builtin_ctz(found)); }
     };
-    /// The first sixteen with one that has the bits, from way number `from` on, which is a multiple of sixteen.
+    /// The first group of sixteen ways with a match, from way number `from` on, which is a multiple of sixteen.
     [[gnu::always_inline]] Ways equal(Head h, std::uint16_t hint, unsigned from = 0) const {
         const auto *v = reinterpret_cast<const __m128i *>(h + from * sizeof hint);
         const auto *const end = reinterpret_cast<const __m128i *>(h + last_vector_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protocol errors with what a person needs to understand them.
+// What a controller reports: to the requestor of a transaction, lines and probes that it sends for it; to a person,
+// protocol errors.
 #include "mem/ruby/runtime/controller.hh"
 
 #include "base/time_text.hh"
@@ -14,7 +15,7 @@
 
 namespace moscope::ruby {
 
-/// Who sends m, for the access of its transaction, of a line in a state.
+/// The sender of m, for the record of the access that m works for; `state` is the sender's state of the line.
 static Sequencer::Sender sender(const AbstractController &c, unsigned state, const Message &m) {
     using Sender = Sequencer::Sender;
     static_assert(offsetof(Sender, state) == 1 && offsetof(Sender, from_memory) == 2);
@@ -34,14 +35,14 @@ void AbstractController::tell_requestor(const Message &m) {
     if (&to.controller().queue() != &queue())
         tell_elsewhere(m, to);
     else if (m.type == MemoryMsg::kType || m.carries_data) {
-        if (cause_->type != MemoryMsg::kType) // what DRAM has sent is the home's, in the state in which it asked
+        if (cause_->type != MemoryMsg::kType) // data from DRAM: reported when the home asked for it
             to.sent_line(m.line, m.txn, sender(*this, in_state_, m));
     } else {
         to.sent_probes(m.line, m.txn, m.dest_offset ? static_cast<unsigned>(m.destination().count()) : 1);
     }
 }
 
-/// The same where the requestor runs on another queue: it learns before the message can be where its access ends.
+/// The same if the requestor runs on another queue. The report reaches it before the message can complete its access.
 [[gnu::noinline]] void AbstractController::tell_elsewhere(const Message &m, Sequencer &to) {
     if (m.type == MemoryMsg::kType || m.carries_data) {
         if (cause_->type == MemoryMsg::kType)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Base of the controllers that the SLICC compiler generates: identity, clock, the wake-up discipline and the
 // bookkeeping of causes. A controller wakes at edges of its clock when one of its buffers has a message due;
-// it polls its in_ports by rank and runs at most `transitions_per_cycle` transitions. A head that cannot be
-// served for lack of resources is looked at again in the next cycle; one that the protocol stalls is looked
-// at again after any other transition of the controller, since nothing else can change the answer.
+// it polls its in_ports by rank and runs at most `transitions_per_cycle` transitions. If the head of a buffer cannot be
+// served for lack of resources, the controller tries again in the next cycle. If the protocol stalls the head, the
+// controller tries again after any other transition of its own, since nothing else can change the outcome.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct BufferPort {
     int vnet;       ///< -1: none
     const char *vnet_type;
     bool ordered;
-    std::int64_t shortest; ///< 'T': nothing is sent with a latency of fewer cycles
+    std::int64_t shortest; ///< 'T': least latency of anything that is sent, in cycles
     bool unsolicited;      ///< 'F': its messages may act on lines that can be hit, not only on those waited for
 };
 
@@ -52,7 +52,7 @@ struct BufferPort {
 struct HitInfo {
     Tick *stamp = nullptr;
     std::byte *bytes = nullptr;
-    bool other = false; ///< an access of the other type would be one, too, of the same entry
+    bool other = false; ///< an access of the other type would also be a pure hit, on the same entry
 };
 
 /// What a controller is to the machine, whatever its protocol calls it: caches hold copies, a home keeps a node's memory
@@ -61,15 +61,15 @@ enum class Role : std::uint8_t { cache, home, dma };
 
 class AbstractController : public Component {
   protected:
-    // What every waking looks at lies together: the host's caches seldom hold a controller that has slept.
+    // What every wake-up reads lies together, because the host's caches seldom hold a controller that has slept.
     ClockCursor clock_;
     ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
     Tick again_ = 0; ///< when to look again at a head that lacks resources; 0: none does
     static constexpr unsigned kHeads = 8;
     Tick heads_[kHeads];           ///< when the first messages of buffers that in_ports read are due
-    Message *cause_ = &no_message; ///< so that what a transition records and sends needs no question
-    Message *retired_ = nullptr;
+    Message *cause_ = &no_message; ///< never null, so that recording and sending need no test
+    Message *retired_ = nullptr;   ///< the last message taken out of a buffer; freed with the next one
     Segment work_ = Segment::cache;
     unsigned in_state_ = 0; ///< of the line, before the transition that is at work
     std::uint64_t *counts_ = nullptr;
@@ -93,7 +93,8 @@ class AbstractController : public Component {
     int transitions_per_cycle = 32;
     int number_of_TBEs = 1024; ///< a home checks before it allocates; others must never refuse
     Segment work_segment = Segment::cache;
-    /// Whose lines change with this controller's transitions. Of several, one: no hit of theirs is served inline.
+    /// The sequencer whose lines change with this controller's transitions; one of them if there are several, whose
+    /// hits are then never served inline.
     Sequencer *sequencer_ = nullptr;
     const std::vector<Sequencer *> *requestors = nullptr; ///< by core: controllers report to them what they send
     std::uint64_t as_sender = 0;                          ///< this controller in such a report: Sequencer::Sender
@@ -102,20 +103,20 @@ class AbstractController : public Component {
     History *history = nullptr;
     std::byte *guest_memory = nullptr;
     bool checks_data = false;
-    MachineID downstream; ///< of a hierarchy by parameters: the first of those next towards memory, one for each home
+    MachineID downstream; ///< in a hierarchy by parameters: the first of the next ones towards memory, one per home
     NetDest upstream;     ///< the controllers next towards the cores
 
-    /// After the controller's number, core and chip.
+    /// Called after the controller's number, core and chip are set.
     void report_to(const std::vector<Sequencer *> &of_cores);
 
     virtual std::vector<BufferPort> buffers() = 0;
-    // Setters answer whether the machine has such a parameter; an empty name means any of that type.
+    // Setters return whether the machine has such a parameter; an empty name means any of that type.
     virtual bool set_cache(std::string_view param, CacheMemory *) = 0;
     virtual bool set_directory(std::string_view param, DirectoryMemory *) = 0;
     virtual bool set_sequencer(std::string_view param, Sequencer *) = 0;
     virtual bool set_dma_sequencer(std::string_view param, DMASequencer *) = 0;
     virtual bool set_value(std::string_view param, std::int64_t) = 0;
-    /// After all parameters: sizes the tables.
+    /// Called after all parameters are set: sizes the tables.
     virtual void init() = 0;
 
     // ---- state as others see it
@@ -124,7 +125,8 @@ class AbstractController : public Component {
     virtual unsigned state_of(Addr line) = 0;
     virtual void functional_read(Addr line, Packet &pkt) = 0;
     virtual unsigned tbes_in_use() const = 0;
-    /// What the controller holds of a line; of a home, one of its own lines. Changes nothing that the protocol can notice.
+    /// What the controller holds of a line; for a home, of one of its own lines. Changes nothing that the protocol
+    /// notices.
     virtual void view(Addr line, LineView &out) = 0;
     /// Calls f for every line that a cache array of the controller holds.
     virtual void for_each_entry(void *context, void (*f)(void *, const AbstractCacheEntry &)) = 0;
@@ -146,11 +148,12 @@ class AbstractController : public Component {
     /// The crossbar's port towards this controller, and how many of the messages that wait there are for it.
     Crossing *crossing = nullptr;
     unsigned crossing_to_here = 0;
+    /// A message to this controller enters the port at tick `entry`.
     void enter_crossing(Message *m, Tick entry) {
         note_crossing(*m);
         enter_between(m, entry);
     }
-    /// The same, with calls at its end alone, so that it saves no registers.
+    /// The same, with calls only at its end, so that it saves no registers.
     [[gnu::always_inline]] void enter_crossing_now(Message *m, Tick entry) {
         note_crossing(*m);
         const Tick arrival = crossing->enter_last(m, entry);
@@ -166,12 +169,12 @@ class AbstractController : public Component {
     [[gnu::noinline]] void wake_for(const Message &m, Tick entry, Tick arrival) {
         wake_at(clock_.edge_at_or_after(arrival + crossing->foreseen_delay(m, entry)));
     }
-    /// Beside what the port is given.
+    /// What the controller itself records about a message that enters the port.
     void note_crossing(const Message &m) {
         ++crossing_to_here;
         stores.prefetch(m.line);
     }
-    /// Where the port puts messages to here, by virtual network; null: the network has to look at them.
+    /// By virtual network: where the port puts messages for this controller; null: the network has to handle them.
     std::array<MessageBuffer *, Crossing::kVnets> from_crossing{};
     /// Edge `cycles` after the edge at or after t, for producers outside.
     Tick edge_from(Tick t, std::int64_t cycles) const { return clock_.after_edge(t, cycles); }
@@ -189,14 +192,14 @@ class AbstractController : public Component {
         now_ = t;
         again_ = 0;
         if (crossing_to_here)
-            crossing->grant_inline(t); // what has arrived is looked at now
+            crossing->grant_inline(t); // puts the messages that have arrived into their buffers
     }
-    /// An in_port reads b, whose head is kept at `place` below kHeads, once for all ports that read it.
+    /// Registers buffer b, once for all in_ports that read it. The tick of its head is kept in heads_[place].
     void reads(MessageBuffer &b, unsigned place) {
         reads(b);
         b.keep_head_at(&heads_[place]);
     }
-    /// The same of one whose head is not kept.
+    /// The same for a buffer whose head is not kept.
     void reads(MessageBuffer &b) {
         in_buffers_.push_back(&b);
         b.count_stalls_in(&stalled_);
@@ -210,9 +213,10 @@ class AbstractController : public Component {
         return first;
     }
     bool head_ready(unsigned place) const { return heads_[place] <= now_; }
-    /// When the next of the first n heads is due, after now; those of now or before wait for another reason.
+    /// The earliest tick after now at which one of the first n heads becomes due; kNever: none. Heads that are due by
+    /// now wait for another reason.
     Tick next_head(unsigned n) const {
-        // Ticks beyond the next one. A head that is due by now gives a number above all others, as it is unsigned.
+        // Distances from the next tick. For a head that is due by now, the unsigned difference is above all others.
         std::uint64_t least = ~std::uint64_t{0};
         const std::uint64_t from = static_cast<std::uint64_t>(now_) + 1;
 #pragma GCC unroll 8 // one by one: for so few heads, a loop over vectors takes twice the instructions
@@ -301,7 +305,8 @@ class AbstractController : public Component {
             arrival = traced_sending(*m, arrival);
         b.enqueue(m, arrival);
     }
-    /// Sizes of messages without data that an access's record counts. Of a read of DRAM it learns the home's state.
+    /// By bit: sizes of messages without data that an access's record counts as probes. (From a read of DRAM, the
+    /// record takes the home's state.)
     static constexpr std::uint32_t kTold =
         1u << MessageSizeType_Forwarded_Control | 1u << MessageSizeType_Broadcast_Control |
         1u << MessageSizeType_Multicast_Control | 1u << MessageSizeType_Invalidate_Control;
@@ -309,7 +314,7 @@ class AbstractController : public Component {
     void tell_requestor(const Message &m);
     void tell_elsewhere(const Message &m, Sequencer &to);
     [[gnu::cold, gnu::noinline]] Tick traced_sending(Message &m, Tick arrival);
-    /// Takes the head of a port out; the message lives until the next transition.
+    /// Takes the head of a port out; the message lives until the next one is taken out, or the wake-up ends.
     [[gnu::always_inline]] Tick dequeue(MessageBuffer &b) {
         retire(b.peek() == cause_ ? b.pop_accounted() : b.pop(now_));
         return 0;
@@ -333,7 +338,7 @@ class AbstractController : public Component {
             if (!b->isStallMapEmpty())
                 b->wake_all(now_);
     }
-    /// Wakes a core first that sleeps until a line changes.
+    /// Called before a line changes: wakes a core that sleeps until then.
     inline void before_change(Addr line);
     /// Inline slots of the core may not outlive a transition on their line.
     inline void forget_line(Addr line);
@@ -414,7 +419,7 @@ template <class Arrival>
 [[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of) {
     const unsigned hops = m->hops;
     Kind &k = kinds[kind_number(m->vnet, hops, m->carries_data)];
-    const Tick across = latency; // read once: what is written next could be it, for all that the compiler knows
+    const Tick across = latency; // read once: the compiler must assume that the writes below change it
     const Tick start = std::max(entry, free_at), arrival = arrival_of(start + across);
     free_at = start + occupancy(*m);
     ++k.messages;

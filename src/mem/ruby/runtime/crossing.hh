@@ -20,35 +20,35 @@ class AbstractController;
 class MessageBuffer;
 
 struct Crossing {
-    /// By tick of entry, then those from links before those of the chip, by order of entry.
+    /// By tick of entry; at one tick, messages from links first, then those of the chip by order of entry.
     EntryQueue waiting;
     Tick free_at = 0; ///< next grant
     Tick latency = 0;
     static constexpr unsigned kVnets = 16;
-    /// Messages over so many links, or more, are counted by the router alone.
+    /// Messages that have crossed this many links or more are counted by the router alone.
     static constexpr unsigned kHops = 8;
-    /// Of one virtual network, without data or with, and of messages that have crossed so many links.
+    /// Counts of messages of one virtual network, with or without data, that have crossed the same number of links.
     struct Kind {
         std::uint64_t messages = 0;
         Tick wait = 0;
         Tick latency = 0; ///< since their entry, or since the last link brought them here
     };
-    /// By virtual network, as far as the network has any, then by links; without data, with data.
+    /// By virtual network, up to the last one in use, then by links crossed; without data, with data (kind_number()).
     std::vector<Kind> kinds;
     std::array<Tick, 2 * std::size_t{kVnets}> occupancies{}; ///< by virtual network; without data, with data
     AbstractController *const *controllers = nullptr;        ///< of this chip, by node
     /// Delays messages, if there is one.
     Jitter *jitter = nullptr;
-    /// What is known of a message's delay when it enters: at least so much.
+    /// A lower bound of a message's random delay, known when it enters.
     Tick foreseen_delay(const Message &m, Tick entry) const {
         return __builtin_expect(jitter != nullptr, 0) ? jitter->foreseen(m, m.to, entry) : 0;
     }
-    /// While messages are traced, the network hands on each.
+    /// While messages are traced, the network hands on each message.
     void set_traced(bool on) {
         traced_ = on;
         otherwise_ = traced_ || jitter;
     }
-    /// Grants a message of which the network counts more.
+    /// Grants a message that the network counts itself.
     void (*grant_counted)(Crossing &, Message *m, Tick entry) = nullptr;
     /// A message from a link leaves the buffer behind that link.
     void (*left_input)(Crossing &, const Message &m, Tick at) = nullptr;
@@ -66,29 +66,29 @@ struct Crossing {
     }
     void grant_inline(Tick before); ///< the same without a call, where a controller wakes
     void grant_before(Tick before);
-    /// Grants the first.
+    /// Grants the first waiting message.
     void grant_next();
 
-    /// Hands m, which has entered at a tick, to its buffer, and counts it; arrival_of(the earliest tick) says when it arrives. It
-    /// has crossed fewer than kHops links, and has no other parts.
+    /// Hands m, which entered at tick `entry`, to its buffer, and counts it. arrival_of(earliest tick) returns its
+    /// arrival. m has crossed fewer than kHops links and is no part of a multicast.
     template <class Arrival> void pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of);
 
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
     Tick enter(Message *m, Tick entry) { return enter_before(m, entry, Later{m}); }
-    /// The same if all that wait enter before m, and there is room; kNever: nothing is done.
+    /// The same if m goes last and there is room; kNever: nothing is done.
     [[gnu::always_inline]] Tick enter_last(Message *m, Tick entry) {
         const Tick start = std::max(entry, free_at);
         return waiting.insert_last(entry, m, Later{m}) ? served(*m, start) : kNever;
     }
-    /// The same for one from a link: before those of the same tick that have crossed none and those of which
-    /// `behind` says that they come later.
+    /// The same, but before waiting messages of the same tick for which behind(message) is true. For a message from a
+    /// link, these include all messages of the chip.
     template <class Behind> Tick enter_before(Message *m, Tick entry, Behind &&behind) {
         const Tick start = std::max(entry, free_at);
         return waiting.is_last(waiting.insert_if(entry, m, behind)) ? served(*m, start) : start + latency;
     }
 
-    /// The same for the first waiting message to this controller; kNever if there is none.
+    /// The earliest tick at which the first waiting message to controller `to` can arrive; kNever: there is none.
     Tick earliest(NodeIndex to) const {
         if (waiting.empty())
             return kNever;
@@ -105,7 +105,7 @@ struct Crossing {
             return o->hops == 0 && static_cast<std::int32_t>(o->entry - m->entry) > 0;
         }
     };
-    /// When m arrives, which is the last, if it could be served from `start` on.
+    /// When m, the last in the queue, arrives, if the port could serve it from `start` on.
     Tick served(const Message &m, Tick start) {
         start = std::max(start, all_granted_);
         all_granted_ = start + occupancy(m);

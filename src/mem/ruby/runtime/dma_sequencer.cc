@@ -83,7 +83,7 @@ void DMASequencer::complete(Addr addr, const std::byte *bytes) {
         std::memcpy(memory_ + a.addr.value, a.data, a.size);
     }
     a.done = c_.now();
-    a.supplier = MachineType_NULL; // the home keeps to itself whose data it was
+    a.supplier = MachineType_NULL; // the home does not report who supplied the data
     a.path = {};
     if (const Message *const cause = c_.caused_by(); cause && cause->txn == a.txn) {
         a.path = cause->path;

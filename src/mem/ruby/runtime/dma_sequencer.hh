@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device accesses: SLICC's DMASequencer. Takes line-sized or smaller reads and writes, one per line at a time,
-// through a port like a core's (AccessKind load and store), and gives them to the protocol's DMA machine: one after the other,
-// or so many to different lines at a time as the board allows.
+// through a port like a core's (AccessKind load and store), and gives them to the protocol's DMA machine: one at a
+// time, or as many to different lines as the board allows.
 #pragma once
 
 #include <deque>
@@ -48,7 +48,7 @@ class DMASequencer {
     std::byte *memory_;
     bool checks_data_;
     Port port_;
-    std::deque<Access *> queue_; ///< begin in this order; of those that are in the protocol, `txn` is not 0
+    std::deque<Access *> queue_; ///< in their order of issue; `txn` is not 0 if an access is in the protocol
     unsigned most_ = 1, started_ = 0;
     TxnId next_txn_ = 0;
 };

@@ -24,12 +24,12 @@ class Jitter {
     }
     void set_source(DelaySource *source) { source_ = source; }
     bool on() const { return max_ > 0; }
-    /// Arrival to use instead of `earliest`, of a message that begins its last way at tick `entry`; never earlier.
+    /// The arrival to use instead of `earliest`, never before it. The message enters its last crossbar at tick `entry`.
     Tick delay(const Message &m, NodeIndex to, Tick entry, Tick earliest) {
         const Tick t = earliest + (source_ ? source_->delay(m, to) : drawn(m, to, entry));
         return ordered(m.vnet) ? in_order(m, to, t) : t;
     }
-    /// What is known of the delay beforehand: at least so much.
+    /// A lower bound of the delay, known beforehand.
     Tick foreseen(const Message &m, NodeIndex to, Tick entry) const { return source_ ? 0 : drawn(m, to, entry); }
     void set_ordered(unsigned vnet) {
         ordered_ |= 1u << vnet;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between a home controller's memory buffers (MemoryMsg) and the node's DRAM. A read's message comes back with
-// its data when the burst has been read; a write's comes back as an acknowledgement. Bytes are read and
-// written in guest memory only in checking mode; else they are there already. Writes that DRAM has no room for wait here;
-// reads pass them, and those of their lines are answered here.
+// Connects a home controller's memory buffers (MemoryMsg) to the node's DRAM. A read's message comes back with its data
+// when the burst has been read; a write's comes back as an acknowledgement. Bytes are read and written in guest memory
+// only in checking mode; else they are there already. Writes for which DRAM has no room wait here. Reads pass them; a
+// read of a line with such a write is answered here.
 #pragma once
 
 #include <cstring>
@@ -35,7 +35,7 @@ template <class D> class MemoryBridge : public Component {
         requests_ = &requests;
     }
 
-    /// Called by DRAM: the access is done (or its data is on the bus until) tick `when`, not in the past.
+    /// Called by DRAM: the access, with its data on the bus, is done at tick `when`, which is not in the past.
     void done(void *context, Tick when) {
         auto *m = static_cast<MemoryMsg *>(context);
         --in_dram_;
@@ -104,7 +104,7 @@ template <class D> class MemoryBridge : public Component {
     Ingress ingress_;
     std::deque<MemoryMsg *> blocked_[2];               ///< reads, writes that wait for room
     std::unordered_map<Addr, unsigned> blocked_lines_; ///< how many writes of a line wait
-    unsigned in_dram_ = 0;                             ///< or waiting for room in it
+    unsigned in_dram_ = 0;                             ///< accesses in DRAM or waiting for room in it
 };
 
 } // namespace moscope::ruby

@@ -24,7 +24,7 @@ struct Message {
     std::uint16_t dest_offset = 0; ///< offset of the NetDest field `Destination`; 0: none
     std::uint16_t type = 0;        ///< protocol's message type number, for traces
     NodeIndex source = 0;          ///< controller that sent it
-    NodeIndex to = kMaxNodes;      ///< in the network: the controller that it goes to; kMaxNodes: several, or none
+    NodeIndex to = kMaxNodes;      ///< in the network: its destination; kMaxNodes: several, or none
     std::uint8_t vnet = 0;         ///< virtual network it travels on; 0xff: internal to a controller
     bool carries_data = false;     ///< 64 bytes of data travel with it
     std::uint8_t size_type = 0;    ///< MessageSizeType
@@ -44,7 +44,7 @@ struct Message {
 
     Message() {} // NOLINT(cppcoreguidelines-pro-type-member-init): as above
 
-    // What the header begins with, once the fields have their values: in two pieces, so that few instructions set it.
+    // Set the beginning of the record after the initializers have run, with one store each.
     void set_kind(std::uint32_t bytes_, std::size_t dest_offset_, std::uint16_t type_) {
         static_assert(offsetof(Message, bytes) == 0 && offsetof(Message, source) == 6);
         const std::uint64_t all = bytes_ | std::uint64_t{dest_offset_} << 16 | std::uint64_t{type_} << 32;
@@ -64,9 +64,9 @@ struct Message {
         txn_hops = 0;
         path = {};
     }
-    /// That of the message that caused this one.
+    /// Takes over the history of the message that caused this one.
     void inherit(const Message &m) {
-        // Its own `entry` comes later. In one piece, of which the compiler would make four.
+        // Four fields at once, which the compiler would copy one by one. This message's own `entry` is set later.
         static_assert(offsetof(Message, stamp) == offsetof(Message, txn) + 16);
         std::memcpy(reinterpret_cast<char *>(this) + offsetof(Message, txn),
                     reinterpret_cast<const char *>(&m) + offsetof(Message, txn), 16);
@@ -79,11 +79,11 @@ struct Message {
 
     NetDest &destination() { return *reinterpret_cast<NetDest *>(reinterpret_cast<char *>(this) + dest_offset); }
     const NetDest &destination() const { return const_cast<Message *>(this)->destination(); }
-    /// Before it enters the network.
+    /// Sets `to`, before the message enters the network.
     void note_destination() { to = dest_offset ? destination().sole_index() : static_cast<NodeIndex>(kMaxNodes); }
 };
 
-/// What stands for the cause where there is none: a message of no transaction, without a sender.
+/// Stands for the cause where there is none: a message without a transaction and without a sender.
 extern Message no_message;
 
 } // namespace moscope::ruby

@@ -24,19 +24,20 @@ void Ingress::push(Message *m, Tick ready) { push_inline(m, ready); }
 [[gnu::noinline]] void Ingress::push_to_router(Message *m, Tick ready) {
     if (__builtin_expect(!noted(*m) || queue.full(), 0))
         return push_first_to_router(m, ready);
-    // It wakes in time for what is before.
+    // Otherwise the router wakes in time for an earlier message.
     if (queue.is_first(queue.insert(ready, m)))
         wake(ready + slack);
 }
 
-/// The same for the first of its virtual network, or where there is no room for it. The hot path calls nothing.
+/// The same for the first message of its virtual network, or if the queue is full; separate, so that the hot path calls
+/// nothing.
 [[gnu::noinline]] void Ingress::push_first_to_router(Message *m, Tick ready) {
     note_routed(*m);
     queue.insert(ready, m);
     wake(ready + slack);
 }
 
-/// To several controllers, or, at a memory, to none.
+/// A message to several controllers, or, if it goes to memory, to none.
 [[gnu::noinline]] void Ingress::push_to_several(Message *m, Tick ready) {
     if (direct && m->dest_offset && split(*this, m, ready))
         return;
@@ -121,8 +122,8 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
 }
 
 bool MessageBuffer::wake(Addr line, Tick now) {
-    // From the youngest, each put before the earlier ones of its tick, so that they come back in their order. What is
-    // younger than all of them stays where it is; what else stays is closed up at the end.
+    // From the youngest to the oldest, each goes before all others of its tick, so that they come back in their order.
+    // Messages that remain stalled move up to those that are younger than all woken ones; then the front is erased.
     std::size_t i = stalled_.size();
     while (i > 0 && stalled_[i - 1].line != line)
         --i;

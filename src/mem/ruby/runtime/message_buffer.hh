@@ -23,30 +23,31 @@ struct Ingress {
     EntryQueue queue;
     Component *router = nullptr; ///< wakes for them
     void *owner = nullptr;       ///< for the functions below
-    // `router` may wake for several of its kind: it looks at those whose bits are set.
+    // `router` may wake for several routers (Rounds): it serves those whose bit is set in `active`.
     std::uint64_t alone = 0, *active = &alone;
     std::uint64_t bit = 1;
-    /// By node, kMaxNodes: several: with `direct` the controllers of the same chip, to which messages go without the router's
-    /// waking; else null. Ordered like all that enters by `entry`.
+    /// By node: with `direct`, the controllers of the same chip, which messages reach without a wake-up of the router;
+    /// else null. kMaxNodes (several destinations): null. Like all others, these messages are ordered by `entry`.
     std::array<AbstractController *, kMaxNodes + 1> same_chip{};
     bool direct = false;
-    /// With `direct`: takes a message for several of them, and for no others; false: it is for others too.
+    /// With `direct`: takes a message whose destinations are all in `same_chip`. False: it has others, too, or none.
     bool (*split)(Ingress &, Message *, Tick ready) = nullptr;
-    std::uint32_t entry = 0;
-    Tick slack = 0; ///< the router may wake so much later than the tick at which a message for one destination enters
+    std::uint32_t entry = 0; ///< number of the next message to enter
+    Tick slack = 0;          ///< how much later than the entry of a message for one destination the router may wake
     /// Until this tick the router must wake in time, because a message for several destinations enters or arrives then.
     Tick prompt = 0;
-    /// The network's: virtual networks, by bit, of which something has gone through a router, not directly. All, where
-    /// there is no need to know.
+    /// Kept by the network: virtual networks, by bit, of which a message has gone through a router, not directly. All
+    /// bits are set if there is no need to know.
     const std::uint32_t *routed = &kAllVnets;
     static constexpr std::uint32_t kAllVnets = ~0u;
-    /// Called before the first of a virtual network's, which bit `vnet` stands for: other chips with a queue of their own learn of it.
+    /// Called before the first message of a virtual network (given by its bit) goes through the router: sets the bit at
+    /// all routers, also at those of other queues.
     void (*first_routed)(Ingress &, std::uint32_t vnet) = nullptr;
 
     /// Takes a message that has noted its destination.
     void push(Message *m, Tick ready);
     void push_inline(Message *m, Tick ready); ///< for MessageBuffer::enqueue alone
-    /// Something is to be decided: the router wakes at t or earlier.
+    /// There is something to decide: the router wakes at t or earlier.
     void wake(Tick t) {
         *active |= bit;
         router->schedule_no_later_than(t);
@@ -86,7 +87,7 @@ class MessageBuffer {
     inline void enqueue_at_edge(Message *m, const ClockCursor::Edge &edge);
     /// Delivery by the network.
     void deliver(Message *m, Tick arrival);
-    /// The same when the consumer is going to look at `arrival` or before.
+    /// The same if the consumer is going to wake at `arrival` or before anyway.
     void deliver_expected(Message *m, Tick arrival) {
         queue_.insert(arrival, m);
         note_head();
@@ -129,7 +130,7 @@ class MessageBuffer {
 
     bool isEmpty() const { return queue_.empty(); }
     bool isStallMapEmpty() const { return stalled_.empty(); }
-    /// Of lines, not of messages.
+    /// Number of lines with stalled messages.
     int getStallMapSize() const;
     bool hasStalledMsg(Addr line) const {
         for (const auto &s : stalled_)
@@ -138,7 +139,7 @@ class MessageBuffer {
         return false;
     }
     bool areNSlotsAvailable(unsigned n, Tick) const { return capacity == 0 || held() + n <= capacity; }
-    /// Without stalled messages, which count for areNSlotsAvailable.
+    /// Number of messages, without stalled ones (areNSlotsAvailable counts these, too).
     int getSize(Tick) const { return static_cast<int>(ingress ? in_network_entry : queue_.size()); }
     unsigned held() const {
         return ingress ? in_network_entry : queue_.size() + static_cast<unsigned>(stalled_.size());

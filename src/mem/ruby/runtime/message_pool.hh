@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where messages come from and go to: free lists by size class, one pool for each simulating thread. A message may be freed
-// on another thread than it was made on; what piles up on one is handed to the others through a depot.
+// Allocation of messages: free lists by size class, in one pool for each simulating thread. A message may be freed on
+// another thread than the one that made it; a pool with too many free messages gives some to the others through a
+// depot.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@ class MessagePool {
     static constexpr unsigned kThreads = 64; ///< that may simulate at once
 
     constexpr MessagePool() = default;
-    /// Of the thread of this number, from 1 on: numbers of its messages are unlike those of others.
+    /// The pool of thread number `thread`, from 1 on. Its messages have other numbers than those of all other threads.
     explicit MessagePool(unsigned thread) : thread_(thread), last_uid_(std::uint64_t{thread} << 56) {}
     MessagePool(const MessagePool &) = delete;
     MessagePool &operator=(const MessagePool &) = delete;
@@ -34,7 +35,7 @@ class MessagePool {
     template <class T> T *make_without_history() {
         static_assert(std::is_base_of_v<Message, T> && std::is_trivially_copyable_v<T>);
         void *const p = allocate(sizeof(T));
-        const std::uint64_t uid = ++last_uid_; // nothing is read once the fields begin to get their values
+        const std::uint64_t uid = ++last_uid_; // read before the fields get their values
         T *m = new (p) T;                      // each field has an initializer: nothing else is cleared
         m->bytes = sizeof(T);
         m->uid = uid;
@@ -56,7 +57,7 @@ class MessagePool {
             give(list);
     }
     unsigned thread() const { return thread_; }
-    /// Made here less freed here: of all pools together what is under way.
+    /// Messages made here minus messages freed here. The sum over all pools is the number under way.
     std::int64_t live() const {
         std::int64_t n = taken_in_;
         for (const FreeList &list : free_)
@@ -73,13 +74,13 @@ class MessagePool {
         Node *next;
     };
     static constexpr unsigned kGrain = 64, kClasses = 32;
-    /// As large as the step from a size class to the next, so that bytes rounded up say where it is.
+    /// As large as the step between size classes, so that a size, rounded up, is the offset of its list.
     struct alignas(kGrain) FreeList {
         Node *first = nullptr;
         std::uint32_t count = 0;
     };
     static_assert(sizeof(FreeList) == kGrain);
-    static constexpr std::uint32_t kMost = 1024, kGiven = kMost / 2; ///< of a class; to and from the depot in pieces
+    static constexpr std::uint32_t kMost = 1024, kGiven = kMost / 2; ///< of a class; size of pieces for the depot
     FreeList &list_of(std::uint32_t bytes) { return free_[(bytes + kGrain - 1) / kGrain]; }
     unsigned size_class(const FreeList &list) const { return static_cast<unsigned>(&list - free_.data()); }
 
@@ -103,9 +104,9 @@ class MessagePool {
     std::int64_t taken_in_ = 0; ///< from the host or the depot, less what was given to it
 };
 
-/// The pool of a thread that has no other: of the one that runs machines.
+/// The default pool: that of the thread that runs machines.
 extern constinit MessagePool the_message_pool;
-/// Initial-exec, as it is looked at for each message.
+/// Initial-exec, because it is read for each message.
 extern thread_local constinit MessagePool *this_threads_pool __attribute__((tls_model("initial-exec")));
 inline MessagePool &message_pool() { return *this_threads_pool; }
 

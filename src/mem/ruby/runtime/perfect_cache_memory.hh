@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SLICC's PerfectCacheMemory: an entry for as many lines as are asked for, found by line address through open
-// addressing. A cell of the table has 8 bytes: half of the line's hash, which tells nearly always whether it is the
-// line's, and the number of the entry. Entries do not move while they live.
+// SLICC's PerfectCacheMemory: a table with room for any number of lines, one entry each, found by line address through
+// open addressing. A cell of the table has 8 bytes: half of the line's hash, which nearly always decides whether the
+// cell is the line's, and the number of the entry. Entries do not move while they live.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace moscope::ruby {
 
-/// What tables of all entry types share: where an entry is.
+/// What tables of all entry types share: finding an entry.
 class PerfectTable {
   public:
     std::size_t count() const { return count_; }
 
-    /// Where the line is looked up, into the host's caches, without waiting.
+    /// Host prefetch of the cell at which a search for the line begins.
     [[gnu::always_inline]] void prefetch_cell(Addr a) const { __builtin_prefetch(&cells_[home(hash(line_of(a)))]); }
 
   protected:
@@ -55,7 +55,7 @@ class PerfectTable {
         last_cell_ = c;
         return last_entry_ = cells[c].number == 0 ? nullptr : found;
     }
-    /// Takes a free entry; the caller makes it anew.
+    /// Takes a free entry; the caller constructs it.
     AbstractCacheEntry *take(Cell &c) {
         if (__builtin_expect(first_free_ == 0, 0))
             add_block();

@@ -34,7 +34,7 @@ struct RubySystem {
     static int getBlockSizeBytes() { return kLineBytes; }
 };
 
-/// Hardware prefetching is not modelled (docs/warts.md): protocols run with it turned off.
+/// Prefetchers of protocols are not modelled (docs/warts.md): protocols run with prefetching turned off.
 struct RubyPrefetcher {
     void observeMiss(Addr, RubyRequestType) {}
     void observePfHit(Addr) {}

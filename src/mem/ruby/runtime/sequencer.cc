@@ -64,7 +64,7 @@ void Sequencer::lacks_type(AccessKind k) const {
 
 void Sequencer::prefetch(Access &a) {
     enter(a);
-    // What it changes in the caches may come before what the core has looked at so far.
+    // The prefetch may change the caches before the end of the core's lookahead.
     if (port_.core_lookahead_)
         *port_.core_lookahead_ = std::min(*port_.core_lookahead_, c_.next_wake());
 }
@@ -74,7 +74,7 @@ void Sequencer::prefetch(Access &a) {
     const Addr line = protocol_line(a.addr.value);
     a.next = nullptr;
     a.supplier_state =
-        Access::kUnknown; // of the access that the grant is for; for others of the line no controller sent anything
+        Access::kUnknown; // set later if the grant is for this access; for others, no controller sent anything
     a.supplier_number = a.supplier_chip = Access::kUnknown16;
     a.probes = 0;
     a.held = a.secondary = false;
@@ -145,7 +145,7 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
             return probe_otherwise(way, k, at, when);
     if (port_.lines_in_flight_ && busy(line))
         return nullptr;
-    // A line that may be written may be read as well only if the protocol says so: ask for the other right, too.
+    // Only the protocol knows whether a line that may be written may also be read: ask for the other right, too.
     const RubyRequestType other = k == AccessKind::fetch ? RubyRequestType_NULL
                                   : needs_write(k)       ? RubyRequestType_LD
                                                          : RubyRequestType_ST;
@@ -166,7 +166,8 @@ std::byte *Sequencer::probe(AccessKind k, Addr at, Tick when) {
     return bytes;
 }
 
-/// No slot remembers the line, so each of its accesses comes here.
+/// probe() for a line that the what-if run treats differently. No slot remembers it, so each of its accesses comes
+/// here.
 std::byte *Sequencer::probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when) {
     if (!way.free) {
         HitInfo hit;
@@ -203,7 +204,7 @@ void Sequencer::sent_line(Addr line, TxnId txn, Sender by) {
 void Sequencer::Line::tell(Access &a, MachineType supplier) const {
     a.probes = probes;
     if (supplier == MachineType_NULL)
-        return; // what a flush had sent went to memory
+        return; // what was sent for a flush went to memory
     for (unsigned i = 0; i < senders_known; ++i) {
         const Sender &s = senders[i];
         if (s.type == supplier) {
@@ -253,8 +254,8 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
     const Message *const cause = first ? c_.caused_by() : nullptr;
     const L1Prefetcher *const p = prefetcher(a.kind);
     const bool demanded = !p || !p->owns(a);
-    // What the core's own request completes without a cache that sends the line. A write: the core held the line clean and alone. A
-    // load or a fetch: a prefetch has brought the line since the core looked for it.
+    // The core's own request completed it, and no controller sent the line. If it is a write, the core held the line
+    // clean and exclusive. If it is a load or a fetch, a prefetch has brought the line since the core looked for it.
     if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0)) {
         a.held |= a.kind == AccessKind::store || a.kind == AccessKind::rmw;
         a.secondary |= a.kind == AccessKind::load || a.kind == AccessKind::fetch;
@@ -306,7 +307,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
     if (needs_write(first) && !write)
         wrong_callback("read callback for a store to line", line, "");
     std::byte *carried = checks_data_ ? const_cast<std::byte *>(bytes) : nullptr;
-    // Unlink the accesses that this grant serves before on_done is called, as it may issue to the same line.
+    // Unlink the accesses that this grant serves before on_done is called, which may issue accesses to the same line.
     Access *rest = a->next;
     Access *last = a;
     while (rest && same_grant(first, write, rest->kind)) {
@@ -328,7 +329,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         finish_others(others, carried, supplier);
     if (rest) {
         start_again(*rest, c_.now());
-        // The controller's state is still that of the request: the line has just come.
+        // The controller still has the state of before the grant, so start() did not see that the line has just come.
         rest->held |= (rest->kind == AccessKind::store || rest->kind == AccessKind::rmw) &&
                       (first == AccessKind::load || first == AccessKind::fetch);
     }

@@ -32,7 +32,7 @@ class Sequencer {
 
     Port &port() { return port_; }
     AbstractController &controller() { return c_; }
-    /// From here on, accesses to the lines of `lines` take other ways. Nothing is in flight.
+    /// From now on, accesses to the lines in `lines` are treated as it says. No access may be in flight.
     void treat_otherwise(const WhatIf *lines) {
         what_if_ = lines;
         port_.line_ = [](void *self, Addr at) { return static_cast<Sequencer *>(self)->protocol_line(at); };
@@ -44,7 +44,7 @@ class Sequencer {
         (params.level == PrefetchLevel::l1i ? l1i_ : l1d_) = std::make_unique<L1Prefetcher>(*this, params);
         port_.prefetches_ = &prefetches;
     }
-    /// That of the L1 cache which serves such accesses; null: it has none.
+    /// The prefetcher of the L1 cache that serves accesses of kind k; null: there is none.
     L1Prefetcher *prefetcher(AccessKind k) const {
         if (__builtin_expect(!port_.prefetches_, 1))
             return nullptr;
@@ -93,7 +93,7 @@ class Sequencer {
     struct Sender {
         std::uint8_t type; ///< MachineType
         std::uint8_t state;
-        std::uint16_t from_memory; ///< a home that has asked DRAM, whose answer another's may beat
+        std::uint16_t from_memory; ///< 1: a home that asked DRAM; the answer of another sender may come first
         std::uint16_t number, chip;
     };
     static_assert(sizeof(Sender) == 8); // it fits into a message to another process
@@ -126,7 +126,8 @@ class Sequencer {
         Addr line;
         Access *head;
         Access *tail;
-        /// Of the line for the access at the head, the last of each kind of controller: so many as are known.
+        /// Senders of the line for the access at the head: the last one of each kind of controller; the first
+        /// senders_known are valid.
         std::array<Sender, 4> senders;
         std::uint8_t senders_known;
         std::uint16_t probes;
@@ -161,13 +162,13 @@ class Sequencer {
     }
 
     void issue(Access &a);
-    /// The access to its line behind which `a` waits; null: `a` was sent.
+    /// Sends `a` (null), or makes it wait behind another access to its line, which it returns.
     const Access *enter(Access &a);
     void start(Access &a, Addr line, Tick now);
     [[gnu::noinline]] void start_again(Access &a, Tick now) { start(a, protocol_line(a.addr.value), now); }
     std::byte *probe(AccessKind k, Addr at, Tick when);
     std::byte *probe_otherwise(const WhatIf::Way &way, AccessKind k, Addr at, Tick when);
-    /// The line that stands for that of an access in the protocol.
+    /// The line that the protocol sees for an access at this address.
     Addr protocol_line(Addr at) const {
         return __builtin_expect(what_if_ != nullptr, 0) ? what_if_->way(at).line : line_of(at);
     }
@@ -186,7 +187,7 @@ class Sequencer {
     std::byte *memory_;
     bool checks_data_;
     Port port_;
-    /// Room for lines with accesses in flight, which are few. Those that there are come first.
+    /// Lines with accesses in flight, which are few: the first port_.lines_in_flight_ elements.
     std::vector<Line> lines_ = std::vector<Line>(64);
     std::array<RubyRequestType, 8> types_{}; ///< by AccessKind
     unsigned in_flight_ = 0;

@@ -39,7 +39,7 @@ inline MachineID mapAddressToMachine(Addr a, MachineType t) {
 /// Interleaving by address bits, as gem5 spreads banks of a shared cache.
 inline MachineID mapAddressToRange(Addr a, MachineType t, int low, int bits) {
     const Addr n = bits ? (a >> low) & ((Addr{1} << bits) - 1) : 0;
-    const unsigned count = NodeMap::current->count[t]; // 0: what sends to the result says that there is none
+    const unsigned count = NodeMap::current->count[t]; // 0: sending to the result reports that there is none
     return {t, static_cast<NodeID>(count ? n % count : n)};
 }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int low, int bits, NodeID cluster) {
@@ -57,7 +57,7 @@ inline NodeID machineIDToVersion(MachineID m) { return m.num; }
 inline MachineType machineIDToMachineType(MachineID m) { return m.type; }
 inline MachineID createMachineID(MachineType t, NodeID n) { return {t, n}; }
 
-/// Counts of a controller's clock.
+/// Cycles of a controller's clock.
 using Cycles = std::int64_t;
 
 inline std::int64_t zero_time() { return 0; }

@@ -99,7 +99,7 @@ template <class T> class TBETable {
             if (old[i].line != kFree)
                 *cell(old[i].line) = old[i];
     }
-    /// As many as there are, so far as there is room; all of those are in use.
+    /// Doubles the number of entries, up to the capacity; all that exist are in use.
     [[gnu::noinline]] void make_entries() {
         if (made_ == room_)
             fail("TBE table is full: a transition allocates without check_allocate");

@@ -41,11 +41,11 @@ template <class T> class TimedQueue {
         insert_if(tick, item, [](const T &) { return false; });
     }
 
-    /// The same, but before those of the same tick of which `behind` says that they come later. True: it is the last.
+    /// The same, but before entries of the same tick for which behind(item) is true. Returns whether it is the last.
     template <class Behind> bool insert_if(Tick tick, T item, Behind &&behind) {
         return insert_last(tick, item, behind) || insert_between(tick, item, behind);
     }
-    /// The same where it is the last and needs no room; false: nothing is done.
+    /// The same if it is the last and there is room; false: nothing is done.
     template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, T item, Behind &&behind) {
         if (__builtin_expect(first_.tick == kNever, 1)) {
             first_ = {tick, item};
@@ -143,9 +143,9 @@ template <class T> class TimedQueue {
     unsigned head_ = 0, behind_ = 0, mask_ = 0, room_ = 0;
 };
 
-/// Entries in the order of their ticks. They lie in one stretch of memory, followed by one of kNever, so that
-/// front_tick() needs no test for an empty queue. What is taken out leaves room in front; where the stretch ends, the
-/// rest moves there.
+/// Entries in the order of their ticks. They lie in one stretch of memory, followed by an entry of tick kNever, so that
+/// front_tick() needs no test for an empty queue. Entries that are taken out leave room in front; when the stretch is
+/// full, the others move there.
 template <class E> class TickStretch {
     std::unique_ptr<E[]> room_;
 
@@ -180,7 +180,7 @@ template <class E> class TickStretch {
             *at = at[-1];
         return at;
     }
-    /// Moves all entries to the front of the stretch, or of one twice as long where they fill half of it.
+    /// Moves all entries to the front of the stretch, or, if they fill half of it, of one twice as long.
     [[gnu::noinline]] void make_room() {
         Entry *const begin = first_;
         const std::size_t n = size(), room = static_cast<std::size_t>(limit_ - room_.get()) + 1;
@@ -230,7 +230,7 @@ class EntryQueue : public TickStretch<MessageEntry> {
         *at = {tick, m};
         return at;
     }
-    /// The same, but before those of the same tick of which `behind` says that they come later.
+    /// The same, but before entries of the same tick for which behind(item) is true.
     template <class Behind> [[gnu::always_inline]] const Entry *insert_if(Tick tick, Message *m, Behind &&behind) {
         if (__builtin_expect(full(), 0))
             make_room();
@@ -240,7 +240,7 @@ class EntryQueue : public TickStretch<MessageEntry> {
         *at = {tick, m};
         return at;
     }
-    /// insert_if() where it is the last and there is room; false: nothing is done.
+    /// insert_if() if it is the last and there is room; false: nothing is done.
     template <class Behind> [[gnu::always_inline]] bool insert_last(Tick tick, Message *m, Behind &&behind) {
         Entry *const at = end_;
         if (__builtin_expect(full(), 0) ||
@@ -255,7 +255,7 @@ class EntryQueue : public TickStretch<MessageEntry> {
     }
 
   private:
-    /// Moves what is before the gap at `at`, of the tick of its neighbour, behind it, as far as `behind` says so.
+    /// Moves the gap at `at` towards the front, past neighbours of one tick, as long as behind(item) is true for them.
     /// Returns the gap.
     template <class Behind> [[gnu::noinline]] Entry *place_among_equals(Entry *at, Behind behind) {
         const Tick tick = at[-1].tick;

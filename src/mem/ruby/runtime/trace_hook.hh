@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be watched of the protocol at work: one object per machine, absent in normal runs (one predicted
-// branch per place). Names are resolved by the receiver from the protocol's tables. A hook can also make messages
-// arrive later.
+// Hooks that watch the protocol at work: one object per machine, null in normal runs, where it costs one predicted
+// branch per call. The receiver looks up names in the protocol's tables. A hook can also make messages arrive later.
 #pragma once
 
 #include <string>
@@ -33,11 +32,11 @@ class TraceHook {
     /// After a transition, with its state set; `cause` is the message that triggered it (null: timer).
     virtual void transition(const AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
                             Addr line, const Message *cause) = 0;
-    /// A message leaves an action; it arrives (or enters the network) at `arrival`, and as much later as is returned.
+    /// An action sends a message. It arrives (or enters the network) at `arrival` plus the delay that is returned.
     virtual Tick sent(const AbstractController &c, Tick now, const Message &m, Tick arrival, const Message *cause) = 0;
     /// A message crossed from one router to another.
     virtual void hop(const Message &m, unsigned from, unsigned to, Tick depart, Tick arrive) = 0;
-    /// A message is put into a destination's buffer; it arrives as much later as is returned.
+    /// A message is put into a destination's buffer. It arrives at `arrival` plus the delay that is returned.
     virtual Tick delivered(const Message &m, NodeIndex to, Tick arrival) = 0;
 };
 
@@ -45,7 +44,7 @@ class TraceHook {
 class DelaySource {
   public:
     virtual ~DelaySource() = default;
-    /// Of one delivery, at least 0. Ordered virtual networks keep their order all the same.
+    /// The delay of one delivery, in ticks, at least 0. Ordered virtual networks keep their order all the same.
     virtual Tick delay(const Message &m, NodeIndex to) = 0;
 };
 

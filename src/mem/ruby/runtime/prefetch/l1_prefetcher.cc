@@ -41,11 +41,11 @@ void L1Prefetcher::demanded(const Access &a, const Access *before) {
         return;
     }
     if (Brought &b = brought_[index(line)]; b.line == line) {
-        if (in_l1(line, request_)) { // a store asks for the right to write
+        if (in_l1(line, request_)) { // a store that needs write permission only
             used(b, a.issued);
             return;
         }
-        ++stats.useless; // it was lost
+        ++stats.useless; // the line was lost before its use
         b.line = kNoLine;
     }
     if (a.kind != AccessKind::fetch && a.pc != 0 && a.va == 0)
@@ -67,7 +67,7 @@ void L1Prefetcher::used(Brought &b, Tick when) {
         go_on(was.stream, was.stride, was.line, when);
 }
 
-/// A line of a stream is asked for: the stream has come so far.
+/// A demand access has reached `line` of a stream: the stream continues from there.
 void L1Prefetcher::go_on(unsigned stream, std::int32_t stride, Addr line, Tick when) {
     if (PrefetchStream &s = streams_.all[stream]; s.stride == stride)
         s.line = line;
@@ -79,7 +79,7 @@ void L1Prefetcher::fetch(unsigned stream, std::int32_t stride, Addr line, Tick w
         if (brought_[index(target)].line == target || sequencer_.busy(target) || sequencer_.goes_other_ways(target))
             return true;
         if (in_l1(target, RubyRequestType_LD) || in_l1(target, RubyRequestType_IFETCH))
-            return true; // from the other L1 it would be taken away
+            return true; // a prefetch would take it from the other L1
         if (sequencer_.lines_in_flight() >= params_.buffers)
             return false;
         const auto f = std::find_if(flights_.begin(), flights_.end(), [](const Flight &x) { return x.free; });

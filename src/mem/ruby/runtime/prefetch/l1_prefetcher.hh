@@ -33,7 +33,7 @@ class L1Prefetcher {
 
     /// Whether an access is one of its prefetches.
     bool owns(const Access &a) const { return a.owner == this; }
-    /// A demand access has been sent; or it waits for the access to its line that is in flight, `before`.
+    /// A demand access has been sent (`before` is null), or waits for `before`, an access to its line in flight.
     void demanded(const Access &a, const Access *before);
     /// An access at `when` that was served without a request. Cheap unless the line was prefetched and is used first now.
     void hit(Addr line, Tick when) {

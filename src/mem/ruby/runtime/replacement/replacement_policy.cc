@@ -9,7 +9,7 @@ namespace moscope::ruby {
 
 namespace {
 
-/// A local static, as policies register themselves before this file's own initialisation may have run.
+/// A local static, because policies may register themselves before this file's own objects are initialised.
 std::map<std::string_view, ReplacementPolicy> &registry() {
     static std::map<std::string_view, ReplacementPolicy> policies;
     return policies;

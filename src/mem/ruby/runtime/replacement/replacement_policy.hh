@@ -34,8 +34,8 @@ struct ReplacementPolicy {
     std::string_view name; ///< a literal: what machine descriptions write
     Hit hit = Hit::stamp;
     unsigned words_per_set = 0;
-    /// The way to be replaced in a full set; asked twice without a change between, it answers alike. Null: the way with
-    /// the oldest stamp, the lowest of several.
+    /// The way to be replaced in a full set; two calls without a change in between return the same way. Null: the way
+    /// with the oldest stamp, the lowest of several.
     unsigned (*victim)(const ReplacementState &, unsigned set) = nullptr;
     /// A hit, and a new line that counts as used.
     void (*touch)(ReplacementState &, unsigned set, unsigned way) = nullptr;
