@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Routing of gem5's simple network where a link's latency depends on how long the packet is, as it does on a wire
-// that is left when the last byte has arrived. gem5's links have one latency each, so there is one beside the other
-// for each length (configs/gem5/machine_network.py), and this unit takes that of the message's length. Compiled by
-// gem5 (docs/gem5.md), not by moscope.
+// Routing for gem5's simple network in which a link's latency depends on the length of the packet, as on a real wire,
+// where a packet has arrived when its last byte has. A gem5 link has one latency, so there are parallel links, one for
+// each packet length (configs/gem5/machine_network.py), and this unit takes the link for the message's length. Compiled
+// by gem5 (docs/gem5.md), not by moscope.
 //
-// Only the first of the links beside each other is entered in the network's routes; the others carry a virtual
-// network that has no messages, as gem5 wants them to differ, and follow it at once.
+// Only the first of several parallel links is in the network's routes. The others follow it directly. They carry a
+// virtual network that has no messages, because gem5 requires parallel links to differ.
 #pragma once
 
 #include <vector>
@@ -28,7 +28,7 @@ class RoutingBySize : public BaseRoutingUnit {
   private:
     struct Port {
         NetDest reach;
-        std::vector<LinkID> links; ///< by length; one alone if it has no others beside it
+        std::vector<LinkID> links; ///< parallel links by packet length, or a single link
     };
 
     const std::vector<int> ways_;

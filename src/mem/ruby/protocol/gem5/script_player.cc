@@ -110,7 +110,7 @@ void ScriptPlayer::issue(size_t number) {
     auto *pkt = packet(number);
     if (!port.refused.empty() || !port.sendTimingReq(pkt))
         port.refused.push_back(pkt);
-    // gem5's sequencers do not answer flushes: the time to settle is theirs too.
+    // gem5's sequencers do not answer flushes, so the time to settle has to be enough for them.
     if (a.op == Op::flush) {
         a.done = curTick();
         one_less();

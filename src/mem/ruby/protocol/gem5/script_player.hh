@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plays a script of accesses on gem5's Ruby, as experiment/experiment.cc does on moscope's engine: the accesses of a step
-// are issued at the same edge of the clock, the next step when all are done and what they left under way has had
-// time to settle. Compiled by gem5 (docs/gem5.md), not by moscope.
+// Plays a script of accesses on gem5's Ruby, as experiment/experiment.cc does on moscope's engine. The accesses of a
+// step are issued at the same edge of the clock. The next step follows when all are done and what they left under way
+// has had time to settle. Compiled by gem5 (docs/gem5.md), not by moscope.
 //
 // Script, one access a line: STEP CORE OP ADDRESS; steps ascend, OP is ld, st, if, rmw or flush. Stores and
 // read-modify-writes write their own number, counted from 1. Answers, one line each in the same order:

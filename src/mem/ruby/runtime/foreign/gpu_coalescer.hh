@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The coalescer of a GPU's compute unit, by gem5's names. moscope has no GPU: machines with one compile, are given no
-// controller (docs/slicc.md), and a call is an error of the protocol.
+// The coalescer of a GPU's compute unit, by gem5's names. moscope has no GPU: SLICC machines with a coalescer compile,
+// but get no controller (docs/slicc.md), and a call is an error of the protocol.
 #pragma once
 
 #include "base/error.hh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a controller of a protocol from outside the project asks of the network before it sends, so that an error is found in the
-// action that makes it; network.cc answers.
+// A check that controllers of protocols from outside the project make before they send, so that an error is reported in
+// the action that makes it. It is implemented in network.cc.
 #pragma once
 
 #include "mem/ruby/runtime/message.hh"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The base of the controllers of protocols from outside the project. It knows which action or in_port runs, and its line in the
-// protocol's text, so that every error names them; and it checks what a protocol can do wrong at run time, where the project's
-// own protocols are trusted: null entries, empty queues, messages of another type, machines that do not exist.
+// The base of the controllers of protocols from outside the project. It knows which action or in_port runs, and its
+// line in the protocol's text, so that every error names them. It also checks for what a protocol can do wrong at run
+// time, where the project's own protocols are trusted: null entries, empty queues, messages of another type, machines
+// that do not exist. Functions such as divisor() check one operand: they return it, or throw ProtocolError.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace moscope::ruby {
 
-/// What is divided by.
+/// A divisor that is not 0.
 template <class T> T divisor(T value) {
     if (__builtin_expect(value == T{}, 0))
         throw ProtocolError("division by 0");
     return value;
 }
 
-/// The number of an element of a Set.
+/// The number of a Set's element, below kMaxNodes.
 inline NodeID number_of_set(NodeID n) {
     if (__builtin_expect(n < 0 || static_cast<unsigned>(n) >= kMaxNodes, 0))
         throw ProtocolError("Set: element " + std::to_string(n) + ": expected 0 to " + std::to_string(kMaxNodes - 1));
@@ -36,7 +37,7 @@ inline Addr next_address(const TimerTable &timers) {
     return timers.nextAddress();
 }
 
-/// An address whose line a directory has.
+/// An address whose home is the directory's node.
 inline Addr kept_by(const DirectoryMemory &directory, Addr a) {
     if (__builtin_expect(!directory.isPresent(a), 0))
         throw ProtocolError(
@@ -52,14 +53,14 @@ template <class C> Addr not_in(const C &entries, Addr a) {
                             line_of(a));
     return a;
 }
-/// The address of a line that a directory has an entry of.
+/// The address of a line for which a directory has an entry.
 inline Addr entered_in(const DirectoryMemory &directory, Addr a) {
     if (__builtin_expect(directory.lookup(a) == nullptr, 0))
         throw ProtocolError("deallocate: the directory has no entry of the line", line_of(a));
     return a;
 }
 
-/// Whether a set has a controller: false for one of a machine type, or with a number, that the machine lacks.
+/// Whether a set has a controller. False if the machine has no controller of this type and number.
 inline bool is_element(const NetDest &set, MachineID m) {
     if (__builtin_expect(m.type >= MachineType_NULL, 0))
         throw ProtocolError("NetDest: the MachineID was never set: expected a machine");
@@ -70,7 +71,7 @@ inline void remove_from(NetDest &set, MachineID m) {
         set.remove(m);
 }
 
-/// One more call of functions that call each other.
+/// Counts nested calls of the protocol's functions; ProtocolError if they call each other without end.
 class Deeper {
   public:
     explicit Deeper(const char *function) {
@@ -95,7 +96,7 @@ template <class T> T *lookup_or_make(PerfectCacheMemory<T> &table, Addr a) {
     return table.lookup(a);
 }
 
-/// A name's number in a table of the generated code, found by the compiler.
+/// A name's number in a table of the generated code, found at compile time.
 template <const auto &table> struct NumberIn {
     std::uint32_t number = 0;
     consteval NumberIn(const char *name) { // NOLINT(google-explicit-constructor): at("cache.sm", 12) says it
@@ -104,7 +105,7 @@ template <const auto &table> struct NumberIn {
     }
 };
 
-/// What leaves an in_port whose type the first message has not.
+/// Thrown by an in_port if the first message is not of its type.
 struct OfAnotherType {};
 
 class LocatedController : public AbstractController {
@@ -112,7 +113,7 @@ class LocatedController : public AbstractController {
     using AbstractController::AbstractController;
 
   protected:
-    // Where the protocol is at work: numbers, as statements set them all the time.
+    // Where the protocol is at work, as numbers, because every statement sets them.
     const char *const *whats_ = nullptr, *const *files_ = nullptr; ///< their names
     void set_place(std::uint32_t file, std::uint32_t line) { place_ = file << kBitsOfLine | line; }
     void set_what(std::uint32_t number) { what_ = number; }
@@ -164,7 +165,7 @@ class LocatedController : public AbstractController {
         must_be_ready(b, "dequeue");
         if (__builtin_expect(retired_ == nullptr || retired_ != cause_, 1))
             return dequeue(b);
-        also_retired_.push_back(b.pop(now_)); // the cause lives on, as what the transition sends inherits its history
+        also_retired_.push_back(b.pop(now_)); // keep the cause: what the transition sends inherits its history
         return 0;
     }
     void dequeueMemRespQueue() {
@@ -245,7 +246,7 @@ class LocatedController : public AbstractController {
 
     // Requests to DRAM as protocols of gem5 before 2020 make them.
     MessageBuffer memory_requests_;
-    /// Forks give it more: what it is for.
+    /// Forks of gem5 pass more arguments, which say what the read is for.
     template <class... More> void queueMemoryRead(MachineID id, Addr a, std::int64_t latency, More...) {
         auto &m = *new_message<MemoryMsg>();
         m.Type = MemoryRequestType_MEMORY_READ;
@@ -284,7 +285,7 @@ class LocatedController : public AbstractController {
         also_retired_.clear();
     }
 
-    std::vector<Message *> also_retired_; ///< that the transition at work has taken after its cause
+    std::vector<Message *> also_retired_; ///< messages that the running transition has taken after its cause
     static constexpr unsigned kBitsOfLine = 20;
     static constexpr std::uint32_t kNothing = ~0u;
     std::uint32_t place_ = 0;       ///< the file's number and the line

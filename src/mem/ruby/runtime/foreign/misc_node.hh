@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of the miscellaneous node of gem5's CHI, which orders the TLB invalidations (DVM operations) of Arm cores. moscope's
-// cores send none: the protocol compiles, and what only such an operation calls is an error of the protocol.
+// Tables of the miscellaneous node of gem5's CHI, which orders the TLB invalidations (DVM operations) of Arm cores.
+// moscope's cores send none. The protocol compiles, but a call that only such an operation makes is an error of the
+// protocol.
 #pragma once
 
 #include "mem/ruby/runtime/foreign/tbe_storage.hh"
@@ -9,7 +10,7 @@
 namespace moscope::ruby {
 
 template <class T> struct MN_TBETable : TBETable<T> {
-    MN_TBETable() {} // no aggregate, whose base an empty list could not make
+    MN_TBETable() {} // makes it no aggregate: an empty list could not initialise the base
     T *chooseNewDistributor() {
         if (this->count() == 0)
             return nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The prefetchers of gem5's classic memory system, by their names, and what lets a Ruby controller use one. Hardware
-// prefetching of protocols is not modelled (docs/warts.md): nothing is observed and nothing is fetched.
+// The prefetchers of gem5's classic memory system, by their names, and the proxy by which a Ruby controller uses one.
+// Prefetchers of protocols are not modelled (docs/warts.md): these observe nothing and fetch nothing.
 #pragma once
 
 namespace moscope::ruby {

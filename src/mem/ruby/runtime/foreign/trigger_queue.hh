@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SLICC's TriggerQueue: a list of what a controller or a transaction has still to do. Each item says whether it blocks
-// those behind it (`push`), or not (`pushNB`); `frontNB` and `backNB` answer for the item at either end.
+// SLICC's TriggerQueue: a list of what a controller or a transaction still has to do. An item blocks those behind it
+// (`push`) or does not (`pushNB`); `frontNB` and `backNB` return which of the two holds for the item at either end.
 #pragma once
 
 #include <deque>
