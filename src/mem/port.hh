@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one seam between what issues memory accesses (CPU models, traffic generators) and the memory system.
+// The only interface between the issuers of memory accesses (CPU models, traffic generators) and the memory system.
 //
 // Rules that both sides keep (design, decision 5):
 // - An access lies within one 64-byte line. A load or store that spans two lines is two accesses, the lower
@@ -223,7 +223,7 @@ class Port {
     std::uint64_t inline_hits = 0;
     std::uint64_t lost = 0; ///< slots emptied
 
-    /// A core that sleeps because it only hits lines it has; wake_ is called before one of them changes.
+    /// The core, while it sleeps because it only hits lines that it has; wake_ is called before one of them changes.
     void *sleeping_ = nullptr;
     void (*wake_)(void *sleeping) = nullptr;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a line lies: channel, rank, bank, row and column of a physical address, by a mapping given as text (fields
+// The DRAM location of a line: channel, rank, bank, row and column of an address, by a mapping given as text (fields
 // from the most significant bit). Two options of family 10h (AMD 31116): bank swizzling XORs the bank with low row
 // bits, so that power-of-two strides spread over banks; the channel hash XORs the channel-select bit with the
 // parity of address bits 16-20. Both permute the lines of the node: no two addresses share a location.

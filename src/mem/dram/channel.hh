@@ -273,7 +273,7 @@ class Channel {
     std::vector<Entry> pool_;
     std::vector<Bank> bank_;
     std::vector<Rank> rank_;
-    Index free_ = kNone; ///< those of `pool_` that are in no list, linked by queue.next
+    Index free_ = kNone; ///< first free entry of pool_; the others follow by queue.next
     List input_, waiting_, queue_[2];
     std::uint64_t work_[2] = {0, 0}; ///< banks with queued reads, writes
     std::uint64_t open_ = 0;         ///< banks with an open row

@@ -57,7 +57,7 @@ void DramController::push(DramRequest request, Tick now) {
     // The first clock edge after the front end, strictly: what is decided up to now cannot depend on it.
     const Cycle seen = (now + params_.frontend_fs) / params_.tCK_fs + 1;
 
-    // A channel without reads may lag by any time; its queue of writes is looked at only when it matters.
+    // A channel without reads may lag by any time; its queue of writes is brought up to date only when it matters.
     const bool may_have_write = c.may_have_write(line_of(request.addr));
     if (may_have_write || (c.reads() == 0 && !request.write))
         c.run(now / params_.tCK_fs + 1);

@@ -86,7 +86,8 @@ class Router final : public Component {
     /// From now on, messages from one of the chip's controllers to another need no wake-up of the router. The network
     /// must have no bounded sources. `controllers`: all of the machine, by node.
     void open_direct_ways(const std::vector<AbstractController *> &controllers);
-    /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late. rounds: wakes instead of the router.
+    /// Wake-ups may be this much later than the ticks of decisions; 0: they may not be late. rounds: wakes instead of
+    /// the router; null: the router wakes itself.
     void set_slack(Tick slack, Rounds *rounds = nullptr);
     /// Makes all decisions up to now, and returns when the next must be made; kNever: there is none.
     Tick decide_all(Tick now);

@@ -71,7 +71,7 @@ class AbstractController : public Component {
     Message *cause_ = &no_message; ///< never null, so that recording and sending need no test
     Message *retired_ = nullptr;   ///< the last message taken out of a buffer; freed with the next one
     Segment work_ = Segment::cache;
-    unsigned in_state_ = 0; ///< of the line, before the transition that is at work
+    unsigned in_state_ = 0; ///< the line's state before the transition that is running
     std::uint64_t *counts_ = nullptr;
     std::vector<MessageBuffer *> in_buffers_;
     unsigned stalled_ = 0; ///< messages stalled in them
@@ -99,7 +99,7 @@ class AbstractController : public Component {
     const std::vector<Sequencer *> *requestors = nullptr; ///< by core: controllers report to them what they send
     std::uint64_t as_sender = 0;                          ///< this controller in such a report: Sequencer::Sender
     TraceHook *trace = nullptr;
-    MessageBuffer *memory_responses = nullptr; ///< where DRAM answers, of a home
+    MessageBuffer *memory_responses = nullptr; ///< of a home: where DRAM answers
     History *history = nullptr;
     std::byte *guest_memory = nullptr;
     bool checks_data = false;

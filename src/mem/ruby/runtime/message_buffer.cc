@@ -55,7 +55,7 @@ void Crossing::grant_before(Tick before) {
     while (waiting.front_tick() < before);
 }
 
-/// Grants a message that is delayed, traced, or of which the network counts more. One that is only delayed is counted here.
+/// Grants a message that is delayed, traced, or counted by the network. If it is only delayed, the port counts it.
 [[gnu::noinline]] void Crossing::grant_otherwise(Message *m, Tick entry, MessageBuffer *buffer) {
     if (!jitter || traced_ || m->hops >= kHops || m->entered || !buffer)
         grant_counted(*this, m, entry);

@@ -12,7 +12,7 @@
 
 namespace moscope::ruby {
 
-/// Which node is home of which physical addresses.
+/// The home nodes of physical addresses.
 struct AddressMap {
     struct Range {
         Addr base;

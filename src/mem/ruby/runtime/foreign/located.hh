@@ -187,7 +187,8 @@ class LocatedController : public AbstractController {
             throw OfAnotherType{};
         return *static_cast<T *>(b.peek());
     }
-    /// After all `ports` of a buffer have been asked, of which `left` did not take the type of its first message.
+    /// Called after all in_ports of a buffer (`ports`) were polled; `left` of them do not take its first message's
+    /// type.
     void taken_by_one(const MessageBuffer &b, int left, int ports) const {
         if (__builtin_expect(left == ports && b.isReady(now_), 0))
             wrong("in_ports: the message in " + b.name + " is of a type that none of its in_ports takes");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The prefetcher of a core's L1 data cache or L1 instruction cache. It sits at the core's sequencer, which sees every access that
-// misses the L1. A prefetch is a load or an instruction fetch through the protocol that no instruction waits for; a demand access to
-// its line joins it. It learns from misses and, where the policy says so, from the first use of a line that it has brought, so that a
-// stream which always hits goes on. Demand accesses have priority: they are sent in any case, prefetches only while few of the
-// core's lines are in flight.
+// The prefetcher of a core's L1 data cache or L1 instruction cache. It sits at the core's sequencer, which sees every
+// access that misses the L1. A prefetch is a load or an instruction fetch through the protocol for which no instruction
+// waits; a demand access to its line joins it. The prefetcher learns from misses and, if the policy says so, from the
+// first use of a line that it has fetched, so that a stream that always hits continues. Demand accesses have priority:
+// they are sent in any case, prefetches only while few of the core's lines are in flight.
 #pragma once
 
 #include <memory>
