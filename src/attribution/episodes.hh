@@ -31,7 +31,8 @@ class Episodes {
             s.records.reset();
         }
         ++s.votes;
-        return s.votes > kFrom && (!s.records || s.records->size() < kLongest);
+        // An episode that has begun goes on even if other lines' transactions take votes away: its records are consecutive.
+        return s.records ? s.records->size() < kLongest : s.votes > kFrom;
     }
     /// Only after wants() has returned true for the record's line.
     void add(const TransactionRecord &r) {

@@ -19,7 +19,6 @@ static_assert(sizeof(Header) == 12);
 enum : std::uint8_t { kNeedsChecksum = 1, kDataValid = 2 };
 
 constexpr std::size_t kLongestFrame = net::kEthernetHeader + net::kMtu + 4; // with a VLAN tag
-constexpr std::uint64_t kLongestRequest = 1 << 16;
 constexpr unsigned kBatch = 64; ///< most frames sent by one piece of work; then other work of the lane has its turn
 constexpr unsigned kBurst = 8;  ///< most frames handled together: their entries of the used ring fill a line
 constexpr std::uint64_t kBurstBytes = kBurst * kLongestFrame;
