@@ -10,6 +10,7 @@ from typing import Any
 
 from analysis import paper
 from analysis.database import FILES, Database, readable
+from moscope.runs import shape
 
 FS_PER_S = 10**15
 FS_PER_MS = 10**12
@@ -150,6 +151,9 @@ def load(path: str | Path) -> Run:
     record = None
     if (path / "run.json").exists():
         record = _object(path / "run.json", problems)
+        if record is not None and (fault := shape.fault(record)):
+            problems.append(f"run.json is left out: {fault}")
+            record = None
     else:
         problems.append("run.json is missing: the run has not ended")
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
@@ -169,7 +173,7 @@ def load(path: str | Path) -> Run:
     if not points:
         # Without the folders of the points, run.json still has the results.
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
-                  for r in (record or {}).get("points") or [] if isinstance(r, dict) and _counts_cores(r, "run.json", problems)]
+                  for r in (record or {}).get("points") or [] if isinstance(r, dict) and _is_point(r, "run.json", problems)]
         if points:
             problems.append("the folders of the points are missing: the report shows the points in run.json only")
     if record is None and not points:
@@ -188,7 +192,7 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
 def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     """`counted`: the point is of moscope's own engine, which writes statistics by line. Other engines write point.json only."""
     record = _object(folder / "point.json", problems)
-    if record is None or not _counts_cores(record, f"{folder.name}/point.json", problems):
+    if record is None or not _is_point(record, f"{folder.name}/point.json", problems):
         return None
     point = Point(folder.name, record)
     if not counted:
@@ -205,13 +209,16 @@ def _has_tables(folder: Path, problems: list[str]) -> bool:
     return not faults
 
 
-def _counts_cores(record: dict[str, Any], file: str, problems: list[str]) -> bool:
-    """Whether the record has a number of cores, by which points are sorted."""
+def _is_point(record: dict[str, Any], file: str, problems: list[str]) -> bool:
+    """Whether the record is as a run writes it, with a number of cores, by which points are sorted."""
     cores = record.get("cores")
     if cores is None or isinstance(cores, int) and not isinstance(cores, bool):
-        return True
-    problems.append(f"{file} is left out: its cores are {json.dumps(cores)}, not a number")
-    return False
+        fault = shape.fault_of_point(record)
+    else:
+        fault = f"its cores are {json.dumps(cores)}, not a number"
+    if fault:
+        problems.append(f"{file} is left out: {fault}")
+    return not fault
 
 
 def _object(file: Path, problems: list[str]) -> dict[str, Any] | None:

@@ -329,3 +329,12 @@ def test_a_file_with_other_columns_is_left_out_and_listed(tmp_path: Path, name: 
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
     parquet.write_table(pa.table({"name": ["other"]}), folder / "points" / "exim-distro-1" / f"{name}.parquet")
     assert f"exim-distro-1/{name}.parquet cannot be read" in visible(page_with(folder, "throughput"))
+
+
+@pytest.mark.parametrize("config", [5, {"set": 5}])
+def test_a_run_json_of_another_shape_is_left_out_and_listed(tmp_path: Path, config: Any) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    (folder / "run.json").write_text(json.dumps({"machine": "opteron48", "points": [{}], "config": config}))
+    run = load(folder)
+    assert [p.cores for p in run.points] == [1] and run.record == {}
+    assert any(problem.startswith("run.json is left out: its config") for problem in run.problems)

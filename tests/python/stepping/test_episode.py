@@ -80,7 +80,10 @@ def test_an_unknown_name_or_folder_is_a_user_error(run: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text, said", [("[]", "is damaged: expected a JSON object"), ('{"config": null}', "its config has no machine"),
-                                        ('{"config": {}}', "its config has no machine"), ("{}", "is a run on gem5")])
+                                        ('{"config": {}}', "its config has no machine"),
+                                        ('{"config": {"machine": null}}', "its config has no machine"), ("{}", "is a run on gem5"),
+                                        ('{"config": 5}', "run.json: its config: expected an object"),
+                                        ('{"config": {"points": [5]}}', "its config.points: expected a list of objects")])
 def test_a_run_without_a_machine_is_a_user_error(text: str, said: str, run: Path) -> None:
     (run / "run.json").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=said):

@@ -11,6 +11,7 @@ from typing import Any
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
+from moscope.runs import shape
 from moscope.schema.enumerations import ACCESS_KIND, DEVICE, SEGMENT
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
@@ -47,9 +48,11 @@ def read_run(folder: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise UserError(f"--run: {folder}/run.json: is damaged: expected a JSON object")
+    if fault := shape.fault(found):
+        raise UserError(f"--run: {folder}/run.json: {fault}")
     if "config" not in found:
         raise UserError(f"--run: {folder}: is a run on gem5, which records no episodes: expected one of the embedded engine")
-    if not isinstance(found["config"], dict) or "machine" not in found["config"]:
+    if not (found["config"] or {}).get("machine"):
         raise UserError(f"--run: {folder}/run.json: its config has no machine: expected that of the run")
     run: dict[str, Any] = found
     return run
@@ -88,7 +91,7 @@ def _described_point(point: Path) -> dict[str, Any]:
 def _node_bytes(episode: Episode, machine: Machine) -> int:
     """The memory of a node in the run, which is seldom that of the machine's description: a workload says how much it needs."""
     point = _described_point(episode.folder / "points" / episode.point)
-    for given in read_run(episode.folder)["config"].get("points", []):
+    for given in read_run(episode.folder)["config"].get("points") or []:
         if "memory_per_node" in given and all(given.get(key) == point.get(key) for key in ("workload", "kernel", "cores")):
             return int(Size(given["memory_per_node"]).bytes)
     return int(machine.memory_per_node.bytes)

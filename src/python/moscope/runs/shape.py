@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The shape of run.json and point.json (docs/run-directory.md) that their readers rely on. A user may have changed a file."""
+
+from typing import Any
+
+Kind = type | tuple[type, ...]
+NUMBER = (int, float)
+# By key: what its value is, and its elements. A key may be missing or null.
+RUN: dict[str, tuple[Kind, Kind]] = {"points": (list, dict), "config": (dict, object)}
+CONFIG: dict[str, tuple[Kind, Kind]] = {
+    "machine": (str, str), "set": (list, str), "points": (list, dict), "versions": (dict, object), "kernels": (dict, object),
+    "description": (dict, object), "program": (dict, object), "folders": (dict, str), "hops": (list, list),
+    "cores_per_chip": (int, object), "core_hz": (NUMBER, object)}
+POINT: dict[str, tuple[Kind, Kind]] = {
+    "cycles": (dict, NUMBER), "windows": (list, dict), "top_names": (list, dict), "top_lines": (list, dict), "made_from": (dict, object),
+    "trend": (dict, NUMBER)}
+WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a text", int: "a number", NUMBER: "a number"}
+
+
+def fault(run: dict[str, Any]) -> str:
+    """Empty, or what of a run.json is not as a run writes it: `its points: expected a list of objects`."""
+    return _fault(run, RUN, "") or _fault(run.get("config") or {}, CONFIG, "config.")
+
+
+def fault_of_point(point: dict[str, Any]) -> str:
+    """The same of a point.json, and of a point in run.json."""
+    return _fault(point, POINT, "")
+
+
+def _fault(found: dict[str, Any], keys: dict[str, tuple[Kind, Kind]], within: str) -> str:
+    for key, (kind, of) in keys.items():
+        value = found.get(key)
+        if value is None:
+            continue
+        inner = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+        if not isinstance(value, kind) or not all(isinstance(one, of) for one in inner):
+            elements = f" of {WORDS[of].partition(' ')[2]}s" if of in WORDS and kind in (list, dict) else ""
+            return f"its {within}{key}: expected {WORDS[kind]}{elements}"
+    return ""
