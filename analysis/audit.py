@@ -29,6 +29,8 @@ from analysis.exports.base import recorded
 from analysis.run_directory import Point
 
 SCHEMA = "moscope.audit/1"
+COLUMNS = (*SEGMENT.names, "core", "issued", "latency", "exposed", "line", "va", "kind", "class", "supplier", "supplier_chip", "hops",
+           "probes", "writer", "buffer_wait", "secondary_miss", "name", "function")  # of transactions
 
 LOG = f"""
     WITH ended AS (SELECT *, issued + latency AS ended, core // $per_chip AS chip, kind IN {WRITES} AS writes,
@@ -128,7 +130,7 @@ def contradictions(file: Path, per_chip: int | None = None, prefetched: Sequence
 
 def document(points: Iterable[Point]) -> dict[str, Any]:
     """As a JSON object. RunDirectoryError: a point has no recorded transactions."""
-    found = [_point(p, recorded(p)) for p in points]
+    found = [_point(p, recorded(p, *COLUMNS)) for p in points]
     return {"schema": SCHEMA, "ok": not any(one["contradictions"] for one in found), "points": found}
 
 

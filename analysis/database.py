@@ -19,13 +19,6 @@ import duckdb
 from analysis.described import MISS_CLASS, SPIN
 
 FILES = ("lines", "pairs", "transfers")
-# Columns without which a file is none of a run.
-NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "stall", "spin", "transfers", "cores", "waiters",
-                    *(f"{c}_{what}" for c in MISS_CLASS.names if c != "secondary" for what in ("stall", "count"))),
-          "pairs": ("line", "use", "writer", "writer_function", "waiter", "waiter_function", "kernel", "stall", "spin", "count"),
-          "transfers": ("line", "use", "supplier", "from_chip", "to_chip", "count", "stall"),
-          "stacks": ("frames", "process", "name", "kind", "waiting", "samples"),
-          "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait")}
 # Files that some runs lack, with their columns.
 OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT", "bytes": "UTINYINT", "name": "VARCHAR", "kind": "VARCHAR",
                        "object": "VARCHAR", "type": "VARCHAR"},
@@ -33,8 +26,16 @@ OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT"
                                    "out_waiting", "fifo_frames", "fifo_bytes", "out_fifo_frames", "dropped_fifo_full", "dropped_not_ready",
                                    "dropped_bad_request"), "BIGINT"),
             "loads": {"function": "VARCHAR", "kernel": "BOOLEAN", **dict.fromkeys(("loads", "latency", "occupied"), "BIGINT")}}
+# Columns without which a file is none of a run.
+NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "stall", "spin", "transfers", "cores", "waiters",
+                    *(f"{c}_{what}" for c in MISS_CLASS.names if c != "secondary" for what in ("stall", "count"))),
+          "pairs": ("line", "use", "writer", "writer_function", "waiter", "waiter_function", "kernel", "stall", "spin", "count"),
+          "transfers": ("line", "use", "supplier", "from_chip", "to_chip", "count", "stall"),
+          "stacks": ("frames", "process", "name", "kind", "waiting", "samples"),
+          "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait"),
+          "links": ("from", "to", "begin", "length", "bytes"), **OPTIONAL}
 # Columns that runs of earlier versions lack.
-_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT"},
+_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "va": "UBIGINT", "address_space": "UBIGINT"},
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
@@ -90,10 +91,11 @@ class Database:
             self._connection.register(table, source[name])
         return f"SELECT {quoted(point)} AS point, * FROM {table}"
 
-    def file(self, point: str, name: str) -> Path | None:
-        """A Parquet file of a point that is not one of the tables (`transactions`), if there is one that can be read."""
+    def file(self, point: str, name: str, *columns: str) -> Path | None:
+        """A Parquet file of a point that is not one of the tables (`transactions`), if there is one that can be read and has these columns
+        besides."""
         file = self._file(point, name)
-        return file if file and not readable(file) else None
+        return file if file and not readable(file, columns) else None
 
     def damaged(self, point: str, name: str) -> str:
         """Such a file, and why it cannot be read; empty if there is none or it can."""
@@ -138,11 +140,11 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def readable(file: Path) -> str:
-    """Empty, or why the file cannot be read as Parquet, or as the table of its name."""
-    columns = ", ".join(f'"{column}"' for column in NEEDED.get(file.stem, ())) or "1"
+def readable(file: Path, columns: Iterable[str] = ()) -> str:
+    """Empty, or why the file cannot be read as Parquet, or as the table of its name with these columns besides."""
+    wanted = ", ".join(f'"{column}"' for column in (*NEEDED.get(file.stem, ()), *columns)) or "1"
     try:
-        duckdb.execute(f"SELECT {columns} FROM read_parquet({quoted(str(file))}) LIMIT 0")
+        duckdb.execute(f"SELECT {wanted} FROM read_parquet({quoted(str(file))}) LIMIT 0")
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     return ""

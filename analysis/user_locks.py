@@ -25,6 +25,8 @@ from analysis.run_directory import Point
 
 SCHEMA = "moscope.locks/1"
 NS, US = 10**6, 10**9
+COLUMNS = ("line", "va", "core", "kind", "user", "issued", "latency", "exposed", "function", "inlined", "name", "name_kind", "walk",
+           "buffer_wait")  # of transactions; those of earlier versions lack some
 USER_TOP = 1 << 47
 MUTEX_BYTES = 40  # glibc's largest lock but for the rwlock, where no type says the size
 # Functions of libraries and of programs that take or release a lock.
@@ -170,16 +172,12 @@ def _middle(values: list[int]) -> int | None:
 
 def known(p: Point) -> bool:
     """Whether the point has recorded transactions with all that this needs; those of earlier versions lack columns."""
-    file = p.database.file(p.name, "transactions")
-    if file is None:
-        return False
-    columns = {row[0] for row in connect().execute(f"DESCRIBE SELECT * FROM read_parquet({quoted(str(file))})").fetchall()}
-    return {"inlined", "user", "walk", "va", "name_kind"} <= columns
+    return p.database.file(p.name, "transactions", *COLUMNS) is not None
 
 
 def locks(p: Point) -> list[dict[str, Any]]:
     """Of a point with recorded transactions; those with the most waiting first, with the kernel's futex code."""
-    file = quoted(str(recorded(p)))
+    file = quoted(str(recorded(p, *COLUMNS)))
     database = connect()
     found = Words(p)
     last: list[tuple[int, int, Lock]] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.database import connect, quoted
+from analysis.database import connect, quoted, readable
 from analysis.places import calls
 from analysis.run_directory import Point, RunDirectoryError
 
@@ -90,10 +90,13 @@ def transactions(p: Point, query: str, *parameters: object) -> list[dict[str, An
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
-def recorded(p: Point) -> Path:
+def recorded(p: Point, *columns: str) -> Path:
+    """The file of a point's transactions, which has these columns."""
     file = p.database.file(p.name, "transactions")
     if file is None and (damaged := p.database.damaged(p.name, "transactions")):
         raise RunDirectoryError(f"{damaged}: expected the file that the run wrote")
     if file is None:
         raise RunDirectoryError(f"{p.name}: has no recorded transactions: expected a run with --detail full")
+    if columns and (damaged := readable(file, columns)):
+        raise RunDirectoryError(f"{file}: lacks what this needs ({damaged}): expected a run of this version")
     return file

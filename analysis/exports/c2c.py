@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from analysis.described import DEVICE, WRITES
-from analysis.exports.base import Export, Slice, transactions
+from analysis.exports.base import Export, Slice, recorded, transactions
 from analysis.run_directory import FS_PER_S, Point, RunDirectoryError
 from analysis.tables.transfers import role_of
 
@@ -38,6 +38,8 @@ RECORDS = """
            {first_function} AS function, {first_process} AS process, {source} AS source,
            {sums}, {cycles} FROM counted GROUP BY ALL)
     SELECT * FROM sums ORDER BY {order}"""
+COLUMNS = ("core", "issued", "latency", "line", "va", "pc", "kind", "name", "function", "process", "writer", "supplier", "supplier_number",
+           "supplier_chip", "buffer_wait", "walk")
 COUNTS = ("loads", "stores", "lcl_hitm", "rmt_hitm", "llc_hit", "rmt_hit", "lcl_dram", "rmt_dram", "l2", "fb")
 CYCLES = ("rmt_hitm", "lcl_hitm", "loads")
 
@@ -52,6 +54,7 @@ OFFSET_HEAD = ("Index", "Cacheline", "HITM % Rmt", "HITM % Lcl", "Store Refs % L
 
 
 def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
+    recorded(p, *COLUMNS)
     suppliers = p.database.rows("SELECT DISTINCT supplier, supplier_role, supplier_per FROM transfers WHERE point = ?", p.name)
     roles = {row["supplier"]: role_of(row) for row in suppliers}
     known = columns(p)

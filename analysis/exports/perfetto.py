@@ -10,10 +10,12 @@ from typing import Any
 
 from analysis.database import connect, quoted
 from analysis.described import SEGMENT
-from analysis.exports.base import FS_PER_NS, Export, Slice, transactions
+from analysis.exports.base import FS_PER_NS, Export, Slice, recorded, transactions
 from analysis.run_directory import FS_PER_US, Point, RunDirectoryError
 
 MOST = 500_000  # transactions; browsers show a trace of this size
+COLUMNS = (*SEGMENT.names, "core", "issued", "latency", "exposed", "line", "kind", "class", "name", "function", "process", "writer",
+           "writer_function", "supplier", "supplier_chip", "hops", "buffer_wait")
 FIRST = "SELECT min(issued) AS first FROM transactions WHERE NOT buffer_wait"
 QUERY = f"""SELECT * FROM transactions WHERE NOT buffer_wait AND issued >= ? AND issued < ? ORDER BY issued, core, line LIMIT {MOST + 1}"""
 FOREVER = 2**62
@@ -23,6 +25,7 @@ UNKNOWN = 1 << 16  # cores of a chip, where the machine is not known: all are in
 
 
 def events(p: Point, part: Slice) -> list[dict[str, Any]]:
+    recorded(p, *COLUMNS)
     first = transactions(p, FIRST)[0]["first"]
     begin = (first or 0) + part.begin
     rows = transactions(p, QUERY, begin, begin + part.length if part.length is not None else FOREVER) if first is not None else []

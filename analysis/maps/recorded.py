@@ -10,6 +10,7 @@ from analysis.described import WRITES
 from analysis.run_directory import Point
 
 ALL, SOME = "transactions", "episodes"
+COLUMNS = ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait")
 QUERY = """SELECT line // 64 * 64 AS line, name, name_kind AS kind, CASE WHEN va > 0 THEN (va % 64)::INTEGER END AS byte, core, pc,
     access_kind IN {writes} AS writes, count(*) AS count FROM (SELECT *, "kind" AS access_kind FROM read_parquet(?))
     WHERE NOT buffer_wait AND line IN (SELECT unnest(?::UBIGINT[])) GROUP BY ALL ORDER BY ALL"""
@@ -28,12 +29,12 @@ class Accesses:
 
 def complete(p: Point) -> bool:
     """Whether all transactions of the windows are recorded."""
-    return p.database.file(p.name, ALL) is not None
+    return p.database.file(p.name, ALL, *COLUMNS) is not None
 
 
 def of_lines(p: Point, lines: Sequence[tuple[int, str, str]]) -> dict[int, list[Accesses]]:
     """By line, of lines with their names and kinds. Other uses of a line have another name."""
-    file = p.database.file(p.name, ALL) or p.database.file(p.name, SOME)
+    file = p.database.file(p.name, ALL, *COLUMNS) or p.database.file(p.name, SOME)
     if file is None or not lines:
         return {}
     wanted, found = set(lines), dict[int, list[Accesses]]()

@@ -92,7 +92,7 @@ def treated(p: Point, subject: Subject, how: str) -> list[dict[str, Any]]:
 
 
 def _local(row: dict[str, Any], waits: dict[str, Any]) -> dict[str, Any]:
-    if row["kind"] in PAGED and 0 < row["va"] < USER_TOP:
+    if row["kind"] in PAGED and 0 < (row["va"] or 0) < USER_TOP:
         return {"line": row["line"], "va": row["va"], "address_space": row["address_space"], "node": waits["chip"], "stall": waits["stall"]}
     return {"line": row["line"], "groups": [0] * LINE, "node": waits["chip"]}
 

@@ -96,7 +96,7 @@ def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path
     parquet.write_table(pa.Table.from_pylist([*CONSISTENT, waiting]), file)
     cores = [{name: {"fetched": 1, "late": late, "useful": 0, "useless": 0}} for late in (0, 1)]
     point = Point("x", {"cores": 2}, {"machine": {"cores": cores}, "cores": [{}, {}]})
-    monkeypatch.setattr(audit, "recorded", lambda _: file)
+    monkeypatch.setattr(audit, "recorded", lambda *_: file)
     assert audit.document([point])["ok"]
     point.stats["machine"]["cores"] = cores[:1] * 2
     assert not audit.document([point])["ok"]

@@ -239,3 +239,10 @@ def test_every_format_is_in_the_commands_help_and_completion() -> None:
     assert exports.names() == sorted(completion.exports()) == ["c2c", "collapsed", "perfetto", "pprof"]
     said = Path(export.__file__).read_text(encoding="utf-8")
     assert all(re.search(rf"\b{name} \(|or {name}", said) for name in exports.names())
+
+
+@pytest.mark.parametrize("to", ["c2c", "perfetto"])
+def test_transactions_with_other_columns_are_refused(point: Point, tmp_path: Path, to: str) -> None:
+    parquet.write_table(pa.table({"core": [1]}), tmp_path / "transactions.parquet")
+    with pytest.raises(RunDirectoryError, match="transactions.parquet: lacks what this needs .*: expected a run of this version"):
+        exported(point, to)

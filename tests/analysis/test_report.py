@@ -14,6 +14,7 @@ import synthetic_run
 from pyarrow import parquet
 
 from analysis import Run, RunDirectoryError, figures, load
+from analysis.maps import maps_of
 from analysis.page import lines
 from analysis.page.document import points_table
 from analysis.report import write_report
@@ -324,7 +325,7 @@ def test_a_damaged_file_that_a_run_may_lack_is_left_out_and_listed(tmp_path: Pat
     assert load(folder).points[0].database.rows("SELECT count(*) AS n FROM lines")[0]["n"] > 0
 
 
-@pytest.mark.parametrize("name", ["stacks", "episodes"])
+@pytest.mark.parametrize("name", ["stacks", "episodes", "fields", "loads", "card", "links"])
 def test_a_file_with_other_columns_is_left_out_and_listed(tmp_path: Path, name: str) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
     parquet.write_table(pa.table({"name": ["other"]}), folder / "points" / "exim-distro-1" / f"{name}.parquet")
@@ -338,3 +339,10 @@ def test_a_run_json_of_another_shape_is_left_out_and_listed(tmp_path: Path, conf
     run = load(folder)
     assert [p.cores for p in run.points] == [1] and run.record == {}
     assert any(problem.startswith("run.json is left out: its config") for problem in run.problems)
+
+
+def test_a_map_does_not_need_transactions_that_have_other_columns(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(4,))
+    parquet.write_table(pa.table({"core": [1]}), folder / "points" / "exim-distro-4" / "transactions.parquet")
+    (line,) = maps_of(load(folder).points[0], "mount_lock", "slab")
+    assert not line.complete and not line.sample

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from analysis import Point, Run, tables, user_locks
+from analysis import Point, Run, RunDirectoryError, tables, user_locks
 from analysis.database import Database
 from analysis.described import MISS_CLASS
 from moscope import jsonio
@@ -127,3 +127,12 @@ def test_an_attempt_that_does_not_wait_is_no_part_of_the_next_acquisition(made: 
 
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
     assert made([access(0, 0, 10, "bank:count", byte=40), access(1, 20, 10, "bank:count", byte=40)]) == []
+
+
+def test_locks_of_transactions_with_other_columns_are_refused_and_no_table_has_them(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"core": [1]}), tmp_path / "transactions.parquet")
+    p = Point("p", {"cores": 4}, {}, Database({}))
+    p.database._folders["p"] = tmp_path
+    assert not user_locks.known(p)
+    with pytest.raises(RunDirectoryError, match="transactions.parquet: lacks what this needs .*: expected a run of this version"):
+        user_locks.document(p)

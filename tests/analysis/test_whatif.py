@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import synthetic_run
 
 from analysis.database import connect
 from analysis.maps.line_map import LINE, Area, Byte, LineMap
@@ -90,7 +91,14 @@ def test_memory_of_a_program_is_made_local_by_page_and_the_kernels_by_line() -> 
     waits = {"line": 4096, "chip": 3, "stall": 9}
     assert lines._local(row, waits) == {"line": 4096, "va": 0x7000, "address_space": 0x1000, "node": 3, "stall": 9}
     assert lines._local(row | {"kind": "slab"}, waits) == {"line": 4096, "groups": [0] * LINE, "node": 3}
+    assert "groups" in lines._local(row | {"va": None}, waits), "a run of another version"
     assert "groups" in lines._local(row | {"va": 0}, waits), "where the program has it is not known"
+
+
+def test_lines_of_a_run_without_virtual_addresses_are_made_local_by_line() -> None:
+    p = synthetic_run.made(*synthetic_run.point("exim", "stock", 4))
+    (made,) = lines.treated(p, lines.Subject("mount_lock", ("mount_lock",), 1), lines.LOCAL)
+    assert made["groups"] == [0] * LINE
 
 
 def point(*ops: int, instructions: int = 5) -> dict[str, object]:
