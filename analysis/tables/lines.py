@@ -45,7 +45,7 @@ def lines(run: Run) -> Table:
     """One row per line and use of its page."""
     columns = ("name", "kind", "what", "address", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class",
                "writer", "waiter")
-    return table(("name", "kind", "object_field", *columns[3:9], "cores_waiting", *columns[10:]),
+    return table(("name", "kind", "object_field", *columns[3:9], "cores_accessing", *columns[10:]),
                  ((*key(p), *(one[c] for c in columns)) for p in run.points for one in hot_lines(p)))
 
 

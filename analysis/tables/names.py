@@ -83,7 +83,7 @@ def objects(lines: Iterable[Row]) -> str:
 def names(run: Run) -> Table:
     """One row per name."""
     columns = ("name", "kind", "lines", "what", "wait_share", "stall_share", "stall_us", "spin_us", "transfers", "cores", "class")
-    return table(("name", "kind", "lines", "objects", *columns[4:9], "cores_waiting", "class"), (
+    return table(("name", "kind", "lines", "objects", *columns[4:9], "cores_accessing", "class"), (
         (*key(p), *(one[c] for c in columns)) for p in run.points for one in hot_names(p)))
 
 

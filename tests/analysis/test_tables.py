@@ -12,7 +12,7 @@ import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import RunDirectoryError, load, tables
+from analysis import Run, RunDirectoryError, load, tables
 from analysis.described import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
@@ -157,12 +157,15 @@ def test_a_foreign_protocols_suppliers_are_called_by_their_roles() -> None:
     assert matrix(rows) == ([0], [("Copier of chip 2", [4]), ("Last of chip 2", [3]), ("cores of chip 2", [2]), ("memory of node 2", [1])])
 
 
-def test_cores_of_a_name_are_those_that_waited_for_any_of_its_lines() -> None:
+def test_cores_of_a_name_are_those_that_accessed_any_of_its_lines() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 12)
     for line, waiters in zip(found["lines"][1:4], (0b0011, 0b1010, 1 << 47), strict=True):
         line["waiters"] = waiters
-    name = next(one for one in hot_names(synthetic_run.made(record, stats, found)) if one["name"] == found["lines"][1]["name"])
+    p = synthetic_run.made(record, stats, found)
+    name = next(one for one in hot_names(p) if one["name"] == found["lines"][1]["name"])
     assert (name["cores"], name["lines"]) == (4, 4)
+    table = tables.ALL["names"](Run(Path(), {}, [p], []))
+    assert table["cores_accessing"][table["name"].index(name["name"])] == 4
 
 
 def test_the_table_of_transfers_has_their_stall(run) -> None:  # type: ignore[no-untyped-def]
