@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The map of a line on the page: a cell for each of its 64 bytes, its fields, and the advice."""
 
+import re
+
 from analysis.maps import LineMap, maps_of
 from analysis.maps.advice import Advice, advice
 from analysis.maps.line_map import Area, Code
@@ -40,11 +42,9 @@ def _map(one: LineMap, name: str, said: list[Advice]) -> str:
 
 def _said(found: Advice) -> str:
     """The names of the fields as code."""
-    text = esc(found.text)
-    for name in sorted(found.fields, key=len, reverse=True):
-        text = text.replace(f"{esc(name)}", f"\0{name}\0") if f"\0{name}" not in text else text
-    parts = text.split("\0")
-    return "<b>Advice:</b> " + "".join(code(part) if n % 2 else part for n, part in enumerate(parts))
+    names = "|".join(re.escape(name) for name in sorted(found.fields, key=len, reverse=True))
+    parts = re.split(rf"(?<!\w)({names})(?!\w)", found.text) if names else [found.text]
+    return "<b>Advice:</b> " + "".join(code(part) if n % 2 else esc(part) for n, part in enumerate(parts))
 
 
 def _grid(one: LineMap) -> str:

@@ -15,8 +15,9 @@ from analysis import Point
 from analysis.database import Database
 from analysis.described import MISS_CLASS
 from analysis.maps import LineMap, document, maps_of
-from analysis.maps.advice import advice
+from analysis.maps.advice import Advice, advice
 from analysis.maps.text import cores, letters, waits, writes
+from analysis.page import maps as page
 from moscope import cli
 from moscope.commands import report  # noqa: F401  registers itself
 from moscope.naming.layout import SCHEMA
@@ -130,6 +131,13 @@ def test_a_lock_is_named_with_the_data_beside_it(tmp_path: Path, name: str, type
                 [pair(1, 0, 70), pair(2, 8, 30, writer=2)], [(0, 0, 1, True), (0, 1, 1, True), (8, 0, 2, True), (8, 1, 2, True)])
     (found,) = advice(line)
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
+
+
+def test_advice_on_the_page_marks_the_names_of_its_fields_alone() -> None:
+    names = ("a", "a&b", "count", "counter")
+    said = page._said(Advice("", "A copy of a, a&b, count and counter.", names))
+    assert said == ("<b>Advice:</b> A copy of <code>a</code>, <code>a&amp;b</code>, <code>count</code> and <code>counter</code>.")
+    assert page._said(Advice("", "Less <data>.", ())) == "<b>Advice:</b> Less &lt;data&gt;."
 
 
 def test_a_node_in_the_queue_of_a_lock_is_not_said_to_be_the_lock(tmp_path: Path) -> None:
