@@ -43,7 +43,7 @@ def package(place: Path, version: str, answer: int) -> Path:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stand_ins: Callable[[dict[str, str]], None]) -> Path:
     """The folder of a user's workload that links to a package, an apt that has this package, and an empty cache."""
     workloads.every()
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    monkeypatch.setattr(registry, "_REGISTERED", {w.name: w for w in registry.every()})
     stand_ins({"apt-get": APT_GET, "apt-cache": APT_CACHE})
     monkeypatch.setenv("DEB", str(package(tmp_path, "1.2", 42)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

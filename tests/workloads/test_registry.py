@@ -35,7 +35,7 @@ register(__file__, *(Workload(name, "a test", "loops", lambda cores: f"--cores {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a family outside the checkout; what it registers is forgotten after the test."""
     workloads.every()
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    monkeypatch.setattr(registry, "_REGISTERED", {w.name: w for w in registry.every()})
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/mine.c").write_text('#include "common/workload.h"\nint main(void) { return 0; }')
     return tmp_path / "mine"

@@ -42,7 +42,7 @@ def test_each_name_has_a_folder_of_its_own() -> None:
 @pytest.mark.parametrize("workload", ["counter", "apache", "OWN"])
 def test_an_experiments_guest_has_the_programs_of_the_run(workload: str, shared: Shared, tmp_path: Path,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+    monkeypatch.setattr(registry, "_REGISTERED", {w.name: w for w in registry.every()})
     name = workload
     if workload == "OWN":
         (tmp_path / "mine").mkdir()
