@@ -18,7 +18,8 @@ from analysis.maps.line_map import LINE, Area, LineMap, maps_of
 from analysis.run_directory import Point
 
 FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")
-MEANING = {FREE: "every access hits", PADDED: "fields of different users on lines of their own", LOCAL: "homed at the node that waits most"}
+MEANING = {FREE: "every access hits", PADDED: "fields with different users get lines of their own",
+           LOCAL: "the node that waits most is the home"}
 MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")

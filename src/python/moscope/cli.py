@@ -204,7 +204,7 @@ def _show_completion(given: str | None) -> None:
 def _install_completion(given: str | None) -> None:
     if given is not None:
         shell = completion.shell_of("--install-completion", given)
-        print(f"{shell}: completion is in {completion.install(shell)} and works in new shells", file=sys.stderr)
+        print(f"{shell}: completion is installed in {completion.install(shell)} and works in new shells", file=sys.stderr)
         raise typer.Exit
 
 
@@ -218,7 +218,7 @@ def _top(context: typer.Context,
              metavar="[SHELL]", callback=_install_completion, is_eager=True,
              help="Install completion for bash, zsh or fish. Default: the current shell.")] = None,
          show_completion: Annotated[str | None, typer.Option(
-             metavar="[SHELL]", callback=_show_completion, is_eager=True, help="Print the script that completes.")] = None,
+             metavar="[SHELL]", callback=_show_completion, is_eager=True, help="Print the completion script.")] = None,
          ) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())

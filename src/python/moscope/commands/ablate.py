@@ -11,7 +11,8 @@ from moscope.cli import Shared, command
 @command(fills_out=True)
 def ablate(shared: Shared,
            workload: Annotated[str, typer.Option(metavar="NAME", help="Workload.")] = "exim",
-           cores: Annotated[int | None, typer.Option(metavar="N", help="Number of cores in use. Default: all of the machine.")] = None,
+           cores: Annotated[int | None, typer.Option(metavar="N",
+                                                     help="Number of cores in use. Default: all cores of the machine.")] = None,
            fixes: Annotated[str | None, typer.Option(metavar="LIST", help="Fixes to measure, such as 2,7. Default: all.")] = None,
            warmup: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,
            window: Annotated[str | None, typer.Option(metavar="T", help="As in `moscope run`.")] = None,

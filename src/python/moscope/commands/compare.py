@@ -18,14 +18,14 @@ SCHEMA = "moscope.compare/1"
 @command
 def compare(shared: Shared,
             a: Annotated[Path, typer.Argument(metavar="A", help="Run directory, a folder in its points/, or the folder of a sweep.")],
-            b: Annotated[Path, typer.Argument(metavar="B", help="The same of the other side. Differences are B less A.")],
+            b: Annotated[Path, typer.Argument(metavar="B", help="What to compare with A. Differences are B minus A.")],
             fail_if: Annotated[str | None, typer.Option(metavar="EXPR",
-                                                        help="Exit with 1 if this holds of any pair of points, such as "
-                                                             "'throughput_per_s < -5%'.")] = None,
+                                                        help="Condition on differences, such as 'throughput_per_s < -5%'. If it "
+                                                             "holds for any pair of points, the exit code is 1.")] = None,
             html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the comparison as a page.")] = None) -> int:
     """Compare two runs: configuration, throughput, time, and the lines and functions that account for the difference.
 
-    Differences within the error of the windows are marked.
+    Marks each difference that is within its statistical error (95 %).
     """
     from moscope import errors, paths
     from moscope.errors import UserError, unknown_name

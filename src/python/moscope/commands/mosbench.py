@@ -15,20 +15,21 @@ def mosbench(shared: Shared,
                                                                "moscope has.")] = None,
              cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1, 4 and the multiples of 6 up to "
                                                                             "48.")] = None,
-             quick: Annotated[bool, typer.Option("--quick", help="Only 1, 12 and 48 cores, each until the standard error of "
-                                                                 "throughput is below 10%.")] = False,
+             quick: Annotated[bool, typer.Option("--quick", help="Measure only 1, 12 and 48 cores, in at most 24 short windows, until "
+                                                                 "the standard error of throughput is below 10%.")] = False,
              windows: Annotated[int | None, typer.Option(metavar="N", help="Number of windows of each point, as for `run`.")] = None,
              until_error: Annotated[str | None, typer.Option(metavar="P", help="Measure windows until the standard error of throughput "
                                                                                "is below P, as for `run`.")] = None,
              threads: Annotated[int | None, typer.Option(metavar="N", help="Host threads per point. Default: 1.")] = None,
-             dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the number of points and the estimated time.")] = False,
+             dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the number of points and the estimated time.")] = False,
              executor: Annotated[str, typer.Option(metavar="local|slurm", help="Where the points run.")] = "local",
              jobs: Annotated[int | None, typer.Option(metavar="N",
-                                                      help="Points at the same time. Default: one per processor.")] = None) -> int:
+                                                      help="Number of points to run at a time. Default: one per "
+                                                           "processor.")] = None) -> int:
     """Run the applications of the MOSBENCH paper, and draw its figures beside the paper's results.
 
     Measures each application on stock and patched Linux. Repeat the command to
-    resume it; finished points are kept, also when core counts are added.
+    resume it. Finished points are kept, even if you add core counts.
     """
     from moscope.mosbench import main, show
     from moscope.sweeps import display

@@ -14,17 +14,18 @@ from moscope.cli import Shared, command
 @command
 def report(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
-           line: Annotated[str | None, typer.Option(metavar="NAME", help="Show the map of the hottest lines of this name instead: bytes, "
-                                                                         "fields, code, cores, and advice.")] = None,
-           kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line, where lines of several kinds of memory have that "
-                                                                         "name: the kind to show. Default: the one with the most "
+           line: Annotated[str | None, typer.Option(metavar="NAME", help="Instead of writing the report, show a map of the hottest lines "
+                                                                         "of this name: bytes, fields, code, cores, and advice.")] = None,
+           kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line: the kind of memory to show, if lines of several "
+                                                                         "kinds have this name. Default: the kind with the most "
                                                                          "waiting.")] = None,
-           audit: Annotated[bool, typer.Option("--audit", help="Hold the miss class of every recorded transaction against its other facts "
-                                                               "instead, and exit with 1 if one contradicts. Needs a run with --detail "
-                                                               "full.")] = False,
-           locks: Annotated[bool, typer.Option("--locks", help="Show the locks of the user programs instead: waiters, hold times, "
-                                                               "hand-offs, futexes. Needs a run with --detail full.")] = False) -> int:
-    """Write report.html, figures and tables of a run directory again."""
+           audit: Annotated[bool, typer.Option("--audit", help="Instead of writing the report, check that the miss class of every recorded "
+                                                               "transaction agrees with the transaction's other data. The exit code is 1 "
+                                                               "if one does not. Needs a run with --detail full.")] = False,
+           locks: Annotated[bool, typer.Option("--locks", help="Instead of writing the report, show the locks of the user programs: "
+                                                               "waiters, hold times, hand-offs, futexes. Needs a run with --detail "
+                                                               "full.")] = False) -> int:
+    """Write the report of a run directory again: report.html, figures and tables."""
     from moscope import errors, paths
     from moscope.errors import UserError
 

@@ -17,44 +17,48 @@ def run(shared: Shared,
                                                          "{cores} is replaced by the core count.")] = None,
         packages: Annotated[list[str], typer.Option("--with", metavar="PACKAGE",
                                                     help="Debian package for the guest, with its dependencies; repeatable. The program "
-                                                         "may be one of its own.")] = [],  # noqa: B006
-        env: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Environment of the program; repeatable.")] = [],  # noqa: B006
+                                                         "may come from the package.")] = [],  # noqa: B006
+        env: Annotated[list[str], typer.Option(metavar="NAME=VALUE",
+                                               help="Environment variable of the program; repeatable.")] = [],  # noqa: B006
         stdin: Annotated[str | None, typer.Option(metavar="FILE", help="Standard input of the program.")] = None,
-        take: Annotated[str | None, typer.Option(metavar="DIR", help="Folder to copy into the guest, in which the program runs.")] = None,
+        take: Annotated[str | None, typer.Option(metavar="DIR",
+                                                 help="Folder to copy into the guest. The program runs in the copy.")] = None,
         begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
                                                   help="Start of detailed simulation: a time after the workload's start, such as "
-                                                       "250ms; threads (all cores in use run); call:FUNCTION (its first call); or a "
-                                                       "text on the console. Default: m5 workbegin.")] = None,
+                                                       "250ms; threads (when all cores in use are busy); call:FUNCTION (its first "
+                                                       "call); or a text on the console. Default: the m5op workbegin.")] = None,
         count: Annotated[list[str], typer.Option(metavar="FUNCTION",
                                                  help="Function of the program or its libraries, or system call (syscall:write, "
-                                                      "syscall:any), whose calls are the operations, in place of m5 workend; "
-                                                      "repeatable.")] = [],  # noqa: B006
+                                                      "syscall:any). Each call counts as an operation, instead of each m5op "
+                                                      "workend. Repeatable.")] = [],  # noqa: B006
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,
-        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1,12,24,36,48 or fewer.")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST",
+                                                  help="Core counts. Default: 1,12,24,36,48; on a smaller machine, up to all of its "
+                                                       "cores.")] = None,
         warmup: Annotated[str | None, typer.Option(metavar="T",
                                                    help="Detailed simulation before the first window, such as 2ms. Default: that of the "
                                                         "workload (200us; 3ms to 5ms for `exim`; others in docs/workloads.md).")] = None,
         window: Annotated[str | None, typer.Option(metavar="T",
-                                                   help="Length, such as 5ms; `short`: for rough results. Default: that of the "
+                                                   help="Length of a window, such as 5ms; `short` for rough results. Default: that of the "
                                                         "workload (500us; 3ms to 50ms for `exim`; others in docs/workloads.md).")] = None,
         windows: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Number of consecutive windows; their spread gives the standard error. "
                                                          "Default: that of the workload (3; 10 for `gmake` and `pedsort`).")] = None,
         until_error: Annotated[str | None, typer.Option(metavar="P",
                                                         help="Measure windows until the standard error of throughput is below P, such as "
-                                                             "3%. --windows is the limit, then (50 by default).")] = None,
+                                                             "3%. --windows is then the maximum (default: 50).")] = None,
         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE",
                                                             help="Memory per node, such as 1GiB. Default: that of the workload "
                                                                  "(512MiB).")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full",
                                             help="full: also write every transaction, as Parquet.")] = "table",
         threads: Annotated[int | None, typer.Option(metavar="N",
-                                                    help="Host threads per point, which simulate the chips in parallel. Any number from "
-                                                         "2 on gives the same statistics. Default: 1.")] = None,
+                                                    help="Host threads per point, which simulate the chips in parallel. All numbers from "
+                                                         "2 up give the same statistics. Default: 1.")] = None,
         engine: Annotated[str, typer.Option(metavar="moscope|gem5",
-                                            help="Simulation engine. gem5 boots the kernel of --kernel, or without --kernel runs the "
+                                            help="Simulation engine. gem5 boots the kernel of --kernel; without --kernel, it runs the "
                                                  "program in syscall emulation.")] = "moscope",
         gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                   help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> int:
@@ -63,7 +67,8 @@ def run(shared: Shared,
     Boots the kernel once per core count (later runs continue from a checkpoint),
     measures each core count in detailed mode, and writes a report. Repeat the
     command with the same options and --out to resume an interrupted run.
-    Several values of a --set, such as links.clock=1GHz,2.4GHz, make it a sweep.
+    If a --set has several values, such as links.clock=1GHz,2.4GHz, the run is a
+    sweep.
     """
     import sys
 

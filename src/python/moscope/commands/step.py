@@ -11,16 +11,16 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def step(shared: Shared,
-         script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0', as "
-                                                                               "`moscope trace` takes them.")] = None,
-         example: Annotated[str | None, typer.Option(metavar="NAME", help="Show an example with its text.")] = None,
-         protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol, if not the machine's own.")] = None,
+         script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0', in "
+                                                                               "the syntax of `moscope trace`.")] = None,
+         example: Annotated[str | None, typer.Option(metavar="NAME", help="Show an example with its explanation.")] = None,
+         protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol to use instead of the machine's.")] = None,
          html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server.")] = None,
          run: Annotated[Path | None, typer.Option(metavar="DIR", help="Show an episode of a run: the folder of the run or of one of its "
                                                                       "points.")] = None,
-         line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the line whose episode is shown; default: the hottest "
-                                                                       "with one.")] = None,
-         port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any that is free.")] = 0) -> None:
+         line: Annotated[str | None, typer.Option(metavar="NAME", help="With --run: name of the line whose episode is shown. Default: "
+                                                                       "the hottest line that has an episode.")] = None,
+         port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any free port.")] = 0) -> None:
     """Step through the accesses of a script in the browser, forwards and backwards."""
     from moscope.stepping import open as opening
     from moscope.stepping import options

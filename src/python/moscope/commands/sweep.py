@@ -11,18 +11,18 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def sweep(shared: Shared,
-          file: Annotated[Path, typer.Argument(metavar="FILE", help="The sweep as TOML (docs/sweeps.md).")],
-          dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the number of points and the estimated time.")] = False,
+          file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file, in TOML (docs/sweeps.md).")],
+          dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the number of points and the estimated time.")] = False,
           executor: Annotated[str, typer.Option(metavar="local|slurm", help="Where the points run.")] = "local",
           jobs: Annotated[int | None, typer.Option(metavar="N",
-                                                   help="Points at the same time. Default: one per processor.")] = None,
+                                                   help="Number of points to run at a time. Default: one per processor.")] = None,
           plot: Annotated[str | None, typer.Option(metavar="EXPR",
-                                                   help="Also write one figure, such as "
+                                                   help="Also draw this figure, such as "
                                                         "'throughput ~ links.clock | kernel'.")] = None) -> int:
     """Run many points along axes, and collect their figures in one table and a report.
 
     Prints the number of points first. Repeat the command to resume an interrupted
-    sweep; finished points are kept, also when axes get more values.
+    sweep. Finished points are kept, even if you add values to an axis.
     """
     from moscope.sweeps import display, overrides, spec
 

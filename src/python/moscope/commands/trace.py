@@ -17,7 +17,7 @@ def trace(shared: Shared,
                                                      "if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE, with +OFFSET and "
                                                      ":BYTES. ';' waits for the previous access, '|' starts at the same time. Or a "
                                                      "script file, such as a counterexample of `protocol check`.")],
-          steps: Annotated[str | None, typer.Option(metavar="A-B", help="Print and draw these steps alone, such as 2-3.")] = None,
+          steps: Annotated[str | None, typer.Option(metavar="A-B", help="Print and draw only these steps, such as 2-3.")] = None,
           svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as SVG.")] = None,
           png: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sequence diagram as PNG.")] = None) -> int:
     """Run a short script of accesses and print every message and transition with its time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope what-if`: runs a finished run's window again with some lines treated otherwise, and reports the throughput gained."""
+"""`moscope what-if`: runs a finished run's windows again with some lines treated differently, and reports the throughput gained."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,14 +15,14 @@ def what_if(shared: Shared,
             line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a line, or of the object that it is a part of "
                                                                           "(packed:stats covers packed:stats[2].packets).")] = None,
             how: Annotated[str | None, typer.Option("--as", metavar="padded|free|local",
-                                                    help="padded: fields of different users on lines of their own. free: every access "
-                                                         "hits. local: homed at the node that waits most. Default: padded; free "
-                                                         "with --all.")] = None,
+                                                    help="padded: fields with different users get lines of their own. free: every "
+                                                         "access hits. local: the node that waits most is the home. Default: "
+                                                         "padded; free with --all.")] = None,
             all_names: Annotated[int | None, typer.Option("--all", metavar="N", help="Try the N objects with the most waiting, one by one, "
                                                                                      "and rank them by gain.", min=1)] = None,
             point: Annotated[str | None, typer.Option(metavar="NAME", help="Point to repeat, such as exim-pk-48. Default: the one that the "
                                                                            "report shows first.")] = None) -> int:
-    """Find out what a line costs: run the same window again with the line treated otherwise.
+    """Measure what a line costs: run the same windows again with the line treated differently.
 
     Each experiment starts from the checkpoint of the run and measures the same
     windows. The gain is in operations per second, or in instructions per second

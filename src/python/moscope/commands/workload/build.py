@@ -9,7 +9,7 @@ from moscope.cli import Shared, command
 
 
 @command
-def build(shared: Shared, workload: Annotated[str, typer.Argument(metavar="NAME|DIR", help="Workload, or the folder of one.")]) -> None:
+def build(shared: Shared, workload: Annotated[str, typer.Argument(metavar="NAME|DIR", help="Name or folder of a workload.")]) -> None:
     """Build the program of a workload, or find it in the cache, and print its path."""
     from moscope import workloads
 

@@ -12,7 +12,7 @@ def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
     console = terminal.console()
     base = document["base"]
     console.print(f"{document['point']}: {base['per_s']:,.0f} {document['measure']} per second{_error(base['stderr_per_s'], ',.0f')}. "
-                  "The same window again, with these lines treated otherwise:", soft_wrap=True)
+                  "The same windows again, with these lines treated differently:", soft_wrap=True)
     table = Table()
     for name in ("gain", "+-", "per second"):
         table.add_column(name, justify="right")
