@@ -24,7 +24,8 @@ def boot(shared: Shared,
                                                      help="Debian package for the guest, with its dependencies; "
                                                           "repeatable.")] = [],  # noqa: B006
          cores: Annotated[int | None, typer.Option(metavar="N",
-                                                   help="Number of cores in use; the other cores are absent.")] = None,
+                                                   help="Number of cores in use; the other cores are absent. Default: all "
+                                                        "cores of the machine.")] = None,
          memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory per node, such as 512MiB.")] = None,
          net: Annotated[bool, typer.Option("--net", help="Add a network card with clients (docs/ethernet.md).")] = False,
          pcap: Annotated[Path | None, typer.Option(metavar="FILE",

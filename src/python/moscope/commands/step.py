@@ -11,8 +11,9 @@ from moscope.cli import Shared, command
 
 @command(fills_out=True)
 def step(shared: Shared,
-         script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'", help="Accesses such as 'c0 ld A@n0; c1 st A@n0', in "
-                                                                               "the syntax of `moscope trace`.")] = None,
+         script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'|FILE.toml",
+                                                       help="Accesses such as 'c0 ld A@n0; c1 st A@n0', or a script file, both as for "
+                                                            "`moscope trace`.")] = None,
          example: Annotated[str | None, typer.Option(metavar="NAME", help="Show an example with its explanation.")] = None,
          protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol to use instead of the machine's.")] = None,
          html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server.")] = None,

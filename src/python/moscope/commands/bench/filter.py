@@ -14,7 +14,7 @@ def filter_(shared: Shared,
             bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE",
                                                        help="Data in use, such as 70MiB. Default: the capacity of all caches.")] = None,
             accesses: Annotated[int, typer.Option(metavar="N",
-                                                  help="Number of measured accesses, all cores together.")] = 1_000_000,
+                                                  help="Number of measured accesses of all cores together.")] = 1_000_000,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope.bench import filter as bench_filter
@@ -37,5 +37,6 @@ def filter_(shared: Shared,
         coverage = document["coverage"].get(p["name"])
         print(f"{p['name']:<12}{'' if coverage is None else f'{coverage:.2f}':>9}{p['ns_per_access']:>11.1f}{p['latency_cycles']:>9.0f}"
               f"{p['filter_evictions']:>11,}{p['back_invalidations']:>12,}{p['probes']:>10,}")
-    print(f"{document['slowdown']:.2f} times slower when homed on one node, {document['slowdown_by_filter']:.2f} times "
-          f"slower than there without the filter ({document['placements'][0]['accesses']:,} accesses)")
+    print(f"time per access with one home node: {document['slowdown']:.2f} times that with all nodes, and "
+          f"{document['slowdown_by_filter']:.2f} times that with one home node and the filter off "
+          f"({document['placements'][0]['accesses']:,} accesses)")

@@ -36,4 +36,4 @@ def instructions(shared: Shared,
             print(f"  {part:<24}" + "".join(f"{row['parts'][part]:>12,.1f}" for row in rows))
     for row in rows:
         if "with_spinning" in row:
-            print(f"{row['name']}: {row['with_spinning']:,.1f} if the guest's instructions in spin loops count, too")
+            print(f"{row['name']}: {row['with_spinning']:,.1f} if the guest's instructions in spin loops are counted, too")

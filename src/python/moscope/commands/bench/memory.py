@@ -19,9 +19,9 @@ def memory(shared: Shared,
            short: Annotated[bool, typer.Option("--short", help="Do one twentieth of the work.")] = False) -> int:
     """Measure the speed of the memory model: L1 hits, L3 misses, far DRAM misses and tester loads per host second.
 
-    Exit code 1 if a target is missed: 100 million L1 hits, 2 million L3 misses,
-    0.5 million DRAM misses, 50 000 loads of the tester; a miss takes at most 1.25
-    times as long with more cores.
+    The targets per second are 100 million L1 hits, 2 million L3 misses, 0.5
+    million DRAM misses and 50 000 loads of the tester; with more cores, a miss may
+    take at most 1.25 times as long. The exit code is 1 if moscope misses a target.
     """
     from moscope import errors
     from moscope.bench import memory as bench_memory

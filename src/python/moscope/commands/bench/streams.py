@@ -11,9 +11,10 @@ from moscope.cli import Shared, command
 @command
 def streams(shared: Shared,
             in_flight: Annotated[int | None, typer.Option("--in-flight", metavar="N", min=1, max=64,
-                                                          help="Lines that a core asks for at a time. Default: as the machine.")] = None,
+                                                          help="Lines that a core requests at a time. Default: the machine's "
+                                                               "outstanding_misses.")] = None,
             ) -> None:
-    """Read, write, copy and triad on one core, a chip and the machine, each core in its own node's memory."""
+    """Measure read, write, copy and triad bandwidth of one core, a chip and the machine, each core in its own node's memory."""
     from moscope.bench import streams as bench_streams
     from moscope.experiment import prepare
 

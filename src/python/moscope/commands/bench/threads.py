@@ -19,7 +19,9 @@ def threads(shared: Shared,
     """Estimate the time of a window on 2, 4, 8 and 16 host processors.
 
     Records the processor time of each chip in each epoch on one host thread, and
-    computes from it the time with more threads: as built, and without barriers.
+    computes the time with more threads: as built (all threads wait at each
+    barrier), and by pairs (no barrier; a chip waits only for the chips near it).
+    Unless --set says otherwise, the cores are blocking and nothing prefetches.
     """
     from moscope.bench import threads as bench
     from moscope.runs import options
@@ -32,7 +34,7 @@ def threads(shared: Shared,
           f"{document['epochs']:,} epochs of {document['us_per_epoch']:.1f} us of work on {number(document['chips'], 'chip')}")
     print(f"  processor time: {document['one_process_s']:.2f} s as one logical process, {document['recorded_s']:.2f} s with one for each "
           f"chip ({document['division']:.2f} times)")
-    print("estimate, times that of all chips on one thread; waits of a thread as built")
+    print("estimated time relative to all chips on one thread, as built and by pairs; shares of waiting in the time as built")
     print(f"{'processors':>12}{'as built':>10}{'by pairs':>10}{'imbalance':>12}{'at rest':>10}{'barriers':>10}")
     for row in document["rows"]:
         waits = row["waits"]

@@ -20,7 +20,7 @@ def list_(shared: Shared) -> None:
     if shared.json:
         return
     print("distro     Debian's cloud kernel, unmodified\n"
-          "upstream   the project's build of Linux 6.1, every form its own\n"
+          "upstream   the project's build of Linux 6.1, which runs 6.1's own code\n"
           "stock      the same image: shared data as in Linux 2.6.35, in the forms below\n"
           "pk         the same image: shared data as in the MOSBENCH paper's PK\n"
           "stock+N,N  stock with these fixes;  pk-N,N  pk without them;  pk@NAME  another build\n")
@@ -32,7 +32,7 @@ def list_(shared: Shared) -> None:
     if not fixes:
         print("no fix can be switched")
     print(f"\nvariants, for `moscope kernel build --variant`: {', '.join(kernel_config.variants())}")
-    print("\nbuilt:" if built else "\nnothing is built: `moscope kernel build` does it")
+    print("\nbuilt:" if built else "\nno build in the cache: `moscope kernel build` makes one")
     for b in built:
         print(f"  {b.image}  {b.document['source']}{f', variant {name}' if (name := b.document.get('variant')) else ''}")
 

@@ -34,24 +34,26 @@ def check(shared: Shared,
           ops: Annotated[int, typer.Option(metavar="N", help="Number of accesses.")] = 1_000_000,
           caches: Annotated[str | None, typer.Option(metavar="SIZES",
                                                      help="Cache sizes: tiny (frequent replacements), machine or mixed (half of the "
-                                                          "accesses each). Default: tiny; mixed for protocols from elsewhere.")] = None,
+                                                          "accesses each). Default: tiny; mixed for protocols that are not part "
+                                                          "of moscope.")] = None,
           in_flight: Annotated[int | None, typer.Option(metavar="N", help="Outstanding accesses per core.")] = None,
           homes: Annotated[int | None, typer.Option(metavar="N",
-                                                    help="Number of home nodes. Default: all; 1 for protocols from elsewhere.")] = None,
+                                                    help="Number of home nodes. Default: all; 1 for protocols that are not part of "
+                                                         "moscope.")] = None,
           without: Annotated[str, typer.Option(metavar="LIST",
                                                help="Kinds of access to omit: flush,nt_store,uncached_load,dma.")] = "",
           include: Annotated[str, typer.Option("--with", metavar="LIST",
-                                               help="Kinds of access to include: flush,dma. Protocols from elsewhere are tested "
-                                                    "without them by default.")] = "",
+                                               help="Kinds of access to include: flush,dma. By default, the test omits them for "
+                                                    "protocols that are not part of moscope.")] = "",
           strict: Annotated[bool, typer.Option("--strict",
                                                help="Before the test, treat warnings such as missing transitions, unreachable states "
                                                     "and unused actions as errors.")] = False,
           engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Engine whose random tester runs.")] = "moscope",
           counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
-                                                              help="Where a failed test writes the script that repeats the failure. "
+                                                              help="File for the script that repeats a failure. "
                                                                    "Default: PROTOCOL.counterexample.toml.")] = None,
           shrink: Annotated[int, typer.Option(metavar="SECONDS",
-                                              help="Time for making the failing script short; 0: no script.")] = 60,
+                                              help="Time for shortening that script; 0: write no script.")] = 60,
           gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                     help="The gem5 binary. Default: the environment variable GEM5.")] = None,
           ) -> int:
@@ -78,7 +80,7 @@ def check(shared: Shared,
                                        report=shared.say)
     subject = subjects[0]
     if left_out := subject.abilities.left_out():
-        shared.say(f"{subject.protocol.name}: left out: {', '.join(left_out)}")
+        shared.say(f"{subject.protocol.name}: the test omits these kinds of access: {', '.join(left_out)}")
     if homes is None and subject.homes < subject.machine["chips"]:
         shared.say(f"{subject.protocol.name}: {subject.homes} home, as in gem5's random tester; --homes "
                    f"{subject.machine['chips']} tests with all nodes")
@@ -237,7 +239,7 @@ def _print(document: dict[str, Any]) -> None:
     if len(document["unreached"]) > UNREACHED_SHOWN:
         print(f"  and {len(document['unreached']) - UNREACHED_SHOWN} more (--json lists all)")
     if document.get("stopped"):
-        print("interrupted: this is what was tested until then")
-    print("no violation" if document["ok"] else f"{len(document['violations'])} violations:")
+        print("interrupted: the results cover the test up to then")
+    print("no violation" if document["ok"] else f"{number(len(document['violations']), 'violation')}:")
     for text in document["violations"]:
         print(f"  {text}")

@@ -23,31 +23,34 @@ MAX_THREADS = 64
 def verify(shared: Shared,
            protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to verify.")],
            caches: Annotated[int, typer.Option(metavar="N", help="Number of cores, each with its caches.")] = 2,
-           chips: Annotated[int, typer.Option(metavar="N", help="Chips that the cores are spread over.")] = 1,
+           chips: Annotated[int, typer.Option(metavar="N", help="Number of chips that the cores are spread over.")] = 1,
            lines: Annotated[int, typer.Option(metavar="N", help="Number of cache lines.")] = 1,
-           homes: Annotated[int, typer.Option(metavar="N", help="Chips with memory and a home.")] = 1,
-           requests: Annotated[str, typer.Option(metavar="LIST", help="What cores ask for: ld, st, if, flush, nt, uncached.")] = "ld,st",
-           device: Annotated[str, typer.Option(metavar="LIST", help="What one device asks for: read, write, part (a write of a part of a "
-                                                                    "line). Default: there is no device.")] = "",
-           memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory at which the exploration ends incomplete.")] = "8GiB",
-           seconds: Annotated[int, typer.Option(metavar="N", help="Host time at which the exploration ends incomplete.")] = 3600,
+           homes: Annotated[int, typer.Option(metavar="N", help="Number of chips that have memory and a home.")] = 1,
+           requests: Annotated[str, typer.Option(metavar="LIST", help="Requests of the cores: ld, st, if, flush, nt, uncached.")] = "ld,st",
+           device: Annotated[str, typer.Option(metavar="LIST", help="Requests of one device: read, write, part (a write to a part of a "
+                                                                    "line). Default: no device.")] = "",
+           memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit, at which the exploration ends incomplete.")] = "8GiB",
+           seconds: Annotated[int, typer.Option(metavar="N", help="Limit of host time, likewise.")] = 3600,
            pending: Annotated[int, typer.Option(metavar="N",
-                                                help="A core begins nothing while more messages of its own are under way.")] = 2,
-           messages: Annotated[int, typer.Option(metavar="N", help="Most messages that may be under way in a state.")] = 24,
+                                                help="A core or device begins no access while it has more than N messages under way.")] = 2,
+           messages: Annotated[int, typer.Option(metavar="N",
+                                                 help="Maximum number of messages under way; more are reported as a violation.")] = 24,
            evict: Annotated[bool, typer.Option("--evict/--no-evict",
-                                               help="Caches make room at any time, also without a further line.")] = True,
+                                               help="Caches may evict a line at any time, even if they need no room.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
-                                                  help="States that differ only in names of alike cores or lines count once.")] = True,
+                                                  help="Count states once that differ only in the names of equivalent cores, chips or "
+                                                       "lines.")] = True,
            reduce: Annotated[bool, typer.Option("--reduce/--no-reduce",
-                                                help="DRAM serves a request at once where its moment cannot matter.")] = True,
-           threads: Annotated[int, typer.Option(metavar="N", help="Threads of the exploration; 0: one for each processor.")] = 0,
+                                                help="Explore fewer states: DRAM serves a request at once if the time cannot matter, and "
+                                                     "data that no rule reads is cleared.")] = True,
+           threads: Annotated[int, typer.Option(metavar="N", help="Number of host threads; 0: one for each processor.")] = 0,
            counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
-                                                               help="Where a violation writes the script that repeats it on the engine. "
-                                                                    "Default: a name that begins with the protocol's.")] = None,
+                                                               help="File for the script that repeats a violation on the engine. "
+                                                                    "Default: as for `protocol check`.")] = None,
            shrink: Annotated[int, typer.Option(metavar="SECONDS",
-                                               help="Time for making that script short; 0: no script.")] = 20,
+                                               help="Time for shortening that script; 0: write no script.")] = 20,
            ) -> int:
-    """Explore every state of a small machine with a protocol, with messages in every order."""
+    """Explore every state that a small machine with this protocol can reach, with messages in every order."""
     from moscope.commands.protocol.check import without_script
     from moscope.protocol import verify as protocol_verify
     from moscope.schema.units import Size
@@ -120,7 +123,7 @@ def _print(document: dict[str, Any]) -> None:
                   f"`moscope step {document['counterexample']}` shows it in the browser")
         return
     if not document["complete"]:
-        print("incomplete: the bound of memory or time was reached; no violation among these states")
+        print("incomplete: the exploration reached its limit of memory or time; no violation among these states")
         return
     print("verified: every state was seen, none violates the properties"
           + (", and from each one all requests can be served" if document["liveness"] else
