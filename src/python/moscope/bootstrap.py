@@ -403,5 +403,5 @@ def main(argv: list[str]) -> NoReturn:
         print(f"moscope: {error.filename}: {error.strerror}: expected a folder that can be written, with space left", file=sys.stderr)
         sys.exit(UserError.exit_code)
     except KeyboardInterrupt:
-        print("moscope: interrupted; the next start goes on from here", file=sys.stderr)
+        print("moscope: interrupted; the next start continues from here", file=sys.stderr)
         sys.exit(INTERRUPTED)

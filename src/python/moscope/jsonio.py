@@ -120,11 +120,11 @@ def check_replaceable(path: Path, adds: bool = False) -> None:
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
     if (not path.exists() or _stays(path)) and not os.access(place, os.W_OK | os.X_OK):
-        raise UserError(f"{path}: the folder {place} cannot be written: expected one that can")
+        raise UserError(f"{path}: the folder {place} cannot be written: expected a folder that can be written")
     if path.exists() and any(path.iterdir()) and not (path / MARK).exists():
         raise UserError(f"{path}: holds files that are no results of moscope: expected a new or empty folder")
     if not adds and (of := next((of for name, of in COLLECTED.items() if (path / name).exists()), None)):
-        raise UserError(f"{path}: holds the results of {of}: expected another --out, or none of it there")
+        raise UserError(f"{path}: holds the results of {of}: expected another --out, or a folder without these results")
 
 
 def _stays(path: Path) -> bool:

@@ -84,7 +84,7 @@ def test_a_checkpoint_brings_its_machine(tmp_path: Path, checkpoint: Path) -> No
     assert made.at_prompt
     assert made.config["disk"] == str(tmp_path / "disk")
     said = refusal(tmp_path, resume=checkpoint, cores=6, append="x")
-    assert said == f"{checkpoint}: a checkpoint has its own --append, --cores: expected none of them"
+    assert said == f"{checkpoint}: the checkpoint determines --append, --cores: expected none of these options"
 
 
 @pytest.mark.parametrize("shared", [
@@ -102,7 +102,7 @@ def test_seed_and_machine_of_a_checkpoint_may_be_said_again(tmp_path: Path, chec
 def test_another_seed_or_machine_beside_a_checkpoint_is_refused(tmp_path: Path, checkpoint: Path) -> None:
     # 1 is the default, but here the user has asked for it.
     said = refusal(tmp_path, Shared(seed=1, given=frozenset({"seed"})), resume=checkpoint)
-    assert said == f"--seed: 1: {checkpoint} goes on with its own, 7: expected that seed, or no --seed"
+    assert said == f"--seed: 1: {checkpoint} continues with its own seed, 7: expected that seed, or no --seed"
     said = refusal(tmp_path, Shared(machine="opteron48_straight", given=frozenset({"machine"})), resume=checkpoint)
     assert said.startswith(f"--machine opteron48_straight: {checkpoint} was taken of another machine, opteron48 (differs: hops)")
     # Nothing that a boot depends on differs, but the results would name a machine that the user did not mean.
@@ -141,7 +141,7 @@ def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpo
     copy = tmp_path / "copy"
     copy.write_bytes(disk.read_bytes())
     disk.write_bytes(b"else")
-    assert refusal(tmp_path, resume=checkpoint).startswith(f"{disk}: is not what it was")
+    assert refusal(tmp_path, resume=checkpoint).startswith(f"{disk}: has changed since")
     disk.unlink()
     assert "which is gone" in refusal(tmp_path, resume=checkpoint)
     made = plan.make(Shared(out=tmp_path / "out"), plan.Options(resume=checkpoint, disk=copy))

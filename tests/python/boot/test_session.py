@@ -158,7 +158,7 @@ def test_what_the_model_lacks_is_the_simulators_fault(fake: Fake, tmp_path: Path
     outcome, document, log = run.run(wanted)
     jsonio.validate(document)
     assert result.exit_code(wanted, outcome) == 5
-    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the model lacks what the guest uses: 0f 0f")
+    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the guest uses what the model lacks: 0f 0f")
 
 
 def test_an_interrupted_run_keeps_what_it_has(fake: Fake, tmp_path: Path) -> None:

@@ -65,5 +65,5 @@ def test_every_home_knows_all_caches_above() -> None:
 def test_what_no_machine_can_be_is_an_error() -> None:
     with pytest.raises(ConfigError, match="below: 'nowhere'"):
         controllers(1, first="nowhere")
-    with pytest.raises(ConfigError, match="level of one core on a machine with 2 homes"):
+    with pytest.raises(ConfigError, match="each core has its own .*, but the machine has 2 homes"):
         controllers(2, first="second", second="home", home="Memory")

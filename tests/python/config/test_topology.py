@@ -129,7 +129,7 @@ def test_a_wrong_entry_of_a_table_is_named(change: tuple[int, int, int], says: s
 
 def test_a_table_whose_packets_go_round_is_refused() -> None:
     table = [[0, 1, 2, 1], [0, 1, 0, 0], [0, 0, 2, 3], [1, 1, 2, 3]]
-    with pytest.raises(ConfigError, match="packets from chip 0 to 3 go round: 0>1>0"):
+    with pytest.raises(ConfigError, match="packets from chip 0 to 3 never arrive: 0>1>0"):
         compute(Routing.parse(table), edges_of("0-1 0-2 1-3 2-3"), 4)
 
 

@@ -47,7 +47,7 @@ def test_a_program_that_tells_something_else_is_refused_with_its_words(tmp_path:
     path = tmp_path / "gem5.opt"
     path.write_text(f"#!/bin/sh\necho 'moscope-gem5: is: {tells}'\n")
     path.chmod(0o755)
-    with pytest.raises(UserError, match=f"does not tell its version, protocol and x86(.|\n)*moscope-gem5: is:.?{tells}"):
+    with pytest.raises(UserError, match=f"does not report its version, protocol and x86(.|\n)*moscope-gem5: is:.?{tells}"):
         binary.ask(path)
 
 
@@ -128,7 +128,7 @@ def test_what_our_scripts_say_to_the_user_is_a_user_error(fake_gem5: Fake, tmp_p
 
 
 def test_an_end_that_the_script_did_not_reach_is_no_end(fake_gem5: Fake, tmp_path: Path) -> None:
-    with pytest.raises(Gem5Died, match="did not come to the end"):
+    with pytest.raises(Gem5Died, match="did not reach the end"):
         run(fake_gem5(says="Exiting"), tmp_path / "out").ending()
 
 

@@ -81,7 +81,7 @@ def test_a_program_that_ends_before_its_window_fails_the_run_with_its_words(mosc
 
 @pytest.mark.parametrize("options, what", [
     (("--windows", "3"), "one window"),
-    (("--detail", "full"), "no record of transactions"),
+    (("--detail", "full"), "records no transactions"),
 ])
 def test_what_gem5_cannot_do_is_refused(moscope: Moscope, fake_gem5: Fake, options: tuple[str, str], what: str) -> None:
     got = run(moscope, fake_gem5(x86=True), *options)

@@ -46,7 +46,7 @@ NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine"
     ({"made_from": NOW | {"machine": "0" * 16}}, "there is another description of the machine now"),
     ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}}, "there is another kernel image and other programs in the guest now"),
     ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
-    ({}, "it does not tell what it was made from"),
+    ({}, "its record does not say what it was made from"),
 ])
 def test_points_that_were_made_from_other_things_are_not_taken_over(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
     directory.open_for(plan(1, 2))

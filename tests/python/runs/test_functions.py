@@ -76,7 +76,7 @@ def test_an_unknown_function_is_refused_with_the_nearest_ones(program: Path, sha
 
 def test_functions_belong_to_a_program_of_ones_own(shared: Shared) -> None:
     for given in ({"count": ("work",)}, {"begin": "call:work"}):
-        with pytest.raises(UserError, match="belongs to a program of one's own: expected --program"):
+        with pytest.raises(UserError, match="applies only to a program of your own: expected --program, too"):
             options.make(shared, options.Options(workload="counter", **given))  # type: ignore[arg-type]
 
 

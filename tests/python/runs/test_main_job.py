@@ -240,7 +240,7 @@ def test_a_program_of_ones_own_is_measured_from_a_time_from_its_mark_and_from_a_
 def test_a_program_of_ones_own_that_ends_early_is_told_with_its_status(own: Path, moscope: Moscope) -> None:
     got = moscope("run", "--program", f"{own} quit", "--begin", "50ms", "--cores", "1", "--out", "quit", timeout=600)
     assert got.returncode == 1, got.stderr
-    assert "duster: ended with status 3 before --begin 50ms: expected a program that runs so long, or a shorter time" in got.stderr
+    assert "duster: ended with status 3 before --begin 50ms: expected a program that runs that long, or a shorter time" in got.stderr
     assert "moscope: program ended with status 3" in got.stderr and "Traceback" not in got.stderr
 
 

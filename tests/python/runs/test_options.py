@@ -145,7 +145,7 @@ def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
     ({"begin": ".5ms"}, "--begin: '.5ms' is not a number with a unit"),
     ({"begin": " "}, "--begin: ' ': expected a time such as 250ms, workbegin, or a text"),
     ({"begin": "a\tb"}, "--begin: 'a.*b': expected a time"),
-    ({"begin": "counter"}, '--begin: "counter" is in the command'),
+    ({"begin": "counter"}, '--begin: "counter": is also in the command'),
     ({"program": "/bin/true"}, "--program: --workload is given too"),
 ])
 def test_wrong_options_are_answered_with_what_would_be_right(shared: Shared, given: dict[str, object], says: str) -> None:

@@ -49,10 +49,10 @@ def test_without_arguments_the_command_is_the_program(shared: Shared, program: P
 
 def test_it_needs_a_mark_only_if_nothing_else_says_where_to_begin(shared: Shared, program: Path) -> None:
     program.write_bytes(elf(b"\x90" * 16))
-    with pytest.raises(UserError, match=r"mine: never says where detailed time begins: expected m5_work_begin\(0, 0\) in it \(the "
+    with pytest.raises(UserError, match=r"mine: does not mark the start of detailed simulation: expected m5_work_begin\(0, 0\) in it \(the "
                        r"instruction 0f 04 5a 00\)"):
         made(shared, program)
-    with pytest.raises(UserError, match="never says where detailed time begins"):
+    with pytest.raises(UserError, match="does not mark the start of detailed simulation"):
         made(shared, program, begin="workbegin")
     assert made(shared, program, begin="1ms").points and made(shared, program, begin="ready").points
 
@@ -72,10 +72,10 @@ def test_a_dynamic_program_takes_its_libraries_and_their_loader_along(shared: Sh
 def test_a_shell_script_needs_nothing_and_a_start_that_it_cannot_mark(shared: Shared, program: Path) -> None:
     program.write_bytes(b"#!/bin/sh\necho\n")
     assert set(made(shared, program, begin="1ms").programs) == {"programs/mine", *made(shared, program, begin="threads").programs}
-    with pytest.raises(UserError, match="never says where detailed time begins"):
+    with pytest.raises(UserError, match="does not mark the start of detailed simulation"):
         made(shared, program)
     program.write_bytes(b"#!/usr/bin/unheard-of\n")
-    with pytest.raises(UserError, match="script of unheard-of: expected --with and the Debian package"):
+    with pytest.raises(UserError, match="needs the interpreter unheard-of, .*: expected --with and the Debian package"):
         made(shared, program, begin="1ms")
 
 
@@ -87,7 +87,7 @@ def test_environment_folder_and_standard_input_go_along(shared: Shared, program:
     assert plan.programs["work/words"] == tmp_path / "data" / "words" == plan.programs["stdin"]
     with pytest.raises(UserError, match="--env: =x: expected NAME=VALUE"):
         made(shared, program, variables=("=x",))
-    with pytest.raises(UserError, match="--take: belongs to a program of one's own: expected --program"):
+    with pytest.raises(UserError, match="--take: applies only to a program of your own: expected --program, too"):
         options.make(shared, options.Options(take="."))
 
 

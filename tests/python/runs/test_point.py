@@ -240,7 +240,7 @@ def test_detailed_time_begins_at_the_text_that_was_asked_for(point: Point) -> No
 
 def test_a_workload_that_ends_before_the_time_at_which_it_is_to_begin_is_an_error(point: Point) -> None:
     script = [{"state": "marker", "detail": measured.STARTS}, {"shows": "done early\r\n"}, {"state": "marker", "detail": initramfs.PROMPT}]
-    with pytest.raises(WorkloadFailed, match="(?s)fake: ended before --begin 1.5ms: expected a program that runs so long, or a shorter "
+    with pytest.raises(WorkloadFailed, match="(?s)fake: ended before --begin 1.5ms: expected a program that runs that long, or a shorter "
                        "time.*done early"):
         course(FakeSystem(script=script), replace(point, begin=3 * MS // 2))
 
@@ -275,7 +275,7 @@ def own(point: Point) -> Point:
 def test_a_program_that_fails_before_the_time_at_which_it_is_to_begin_is_told_with_its_status(point: Point) -> None:
     script = [{"state": "marker", "detail": measured.STARTS}, {"shows": f"{own_program.ENDED}139\r\n"},
               {"state": "marker", "detail": initramfs.PROMPT}]
-    with pytest.raises(WorkloadFailed, match="mine: ended with status 139 before --begin 1.5ms: expected a program that runs so long"):
+    with pytest.raises(WorkloadFailed, match="mine: ended with status 139 before --begin 1.5ms: expected a program that runs that long"):
         course(FakeSystem(script=script), replace(own(point), begin=3 * MS // 2))
 
 

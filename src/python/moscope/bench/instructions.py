@@ -71,7 +71,7 @@ def exim_row(shared: Shared, scale: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="moscope-") as folder:
         shared.say("starting exim on 48 cores (a minute or two)")
         request = exim_window.prepare(shared, Path(folder), scale)
-        shared.say("counting a window of it under valgrind (about a minute)")
+        shared.say("counting one window of exim under valgrind (about a minute)")
         said, profiles = callgrind.count("moscope.bench.exim_window", request.text(), shared.say, exim_window.ENTRIES)
     answer = json.loads(said[0])
     if answer["state"] != "time" or len(profiles) != exim_window.PARTS:

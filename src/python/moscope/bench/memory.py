@@ -146,7 +146,8 @@ class Bench:
             text = f"bench: only {right} of {done} accesses were served as {what}"
             if self.subject.own:
                 raise SimulatorBug(text)
-            raise UserError(f"{text}: the protocol {self.subject.protocol} serves them in another way: expected a load that it has")
+            raise UserError(f"{text}: the protocol {self.subject.protocol} serves them in another way: expected another protocol, or "
+                            "another load")
         return float(done / result["host_s"])
 
 

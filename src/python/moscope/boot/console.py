@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 ESCAPE = 0x1D  # Ctrl-]
-HELP = "Ctrl-] then: q ends the run, s tells how far it is, ] sends Ctrl-] to the guest, ? shows this"
+HELP = "Ctrl-] then: q ends the run, s shows the progress, ] sends Ctrl-] to the guest, ? shows this"
 
 
 class Gone(Exception):

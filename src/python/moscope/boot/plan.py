@@ -132,11 +132,11 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     if not 1 <= cores <= machine.cores:
         raise UserError(f"--cores: {cores}: expected 1 to {machine.cores} for {machine.name}")
     if options.script and options.initrd:
-        raise UserError(f"--script: {options.initrd} is an initial file system of your own, which moscope cannot make "
-                        "run a script: expected one of --script and --initrd alone")
+        raise UserError(f"--script: moscope cannot run a script in the initial file system of --initrd, {options.initrd}: "
+                        "expected --script or --initrd, not both")
     if options.packages and options.initrd:
-        raise UserError(f"--with: {options.initrd} is an initial file system of your own, to which moscope adds nothing: "
-                        "expected one of --with and --initrd alone")
+        raise UserError(f"--with: moscope adds no packages to the initial file system of --initrd, {options.initrd}: "
+                        "expected --with or --initrd, not both")
     chosen = kernel.find("distro" if options.kernel is None else options.kernel, shared.say)
     append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
@@ -158,11 +158,11 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         built = initramfs.build(chosen, shared.say, options.script, {**packaged, **options.programs})
         config["initrd"] = str(built.path)
         if chosen.modules is None and not chosen.append:
-            remarks.append(f"no modules of {chosen.image} were found: what the guest needs has to be built in")
+            remarks.append(f"no modules of {chosen.image} were found: the kernel has to have all drivers of the guest built in")
     elif options.script:
-        raise UserError(f"--script: {chosen.image} is no Linux kernel: expected one that is")
+        raise UserError(f"--script: {chosen.image} is no Linux kernel: expected a Linux kernel")
     elif options.packages:
-        raise UserError(f"--with: {chosen.image} is no Linux kernel: expected one that is")
+        raise UserError(f"--with: {chosen.image} is no Linux kernel: expected a Linux kernel")
     info["prompts"] = options.initrd is None and chosen.is_linux
     return Plan(config, out, marker(options.checkpoint_at), prompts=info["prompts"], remarks=remarks)
 
@@ -173,7 +173,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     assert options.resume is not None
     fixed = options.of_the_machine()
     if fixed:
-        raise UserError(f"{options.resume}: a checkpoint has its own {', '.join(sorted(fixed))}: expected none of them")
+        raise UserError(f"{options.resume}: the checkpoint determines {', '.join(sorted(fixed))}: expected none of these options")
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
@@ -188,8 +188,8 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
 def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> None:
     """Seed and machine are those of the checkpoint: options may repeat them, but not change them."""
     if "seed" in shared.given and shared.seed != config["seed"]:
-        raise UserError(f"--seed: {shared.seed}: {checkpoint} goes on with its own, {config['seed']}: expected that seed, or no "
-                        "--seed")
+        raise UserError(f"--seed: {shared.seed}: {checkpoint} continues with its own seed, {config['seed']}: expected that seed, "
+                        "or no --seed")
     named = [f"--machine {shared.machine}"] if "machine" in shared.given else []
     changed = [f"--set {text:.80}" for text in shared.sets]
     if not named and not changed:
@@ -217,7 +217,7 @@ def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
     if not path.is_file():
         raise UserError(f"{options.resume}: was taken with the disk {path}, which is gone: expected --disk with a copy of it")
     if packages.digest_of(path) != recorded["sha256"]:
-        raise UserError(f"{path}: is not what it was when {options.resume} was taken: expected the disk of then (sha256 "
+        raise UserError(f"{path}: has changed since {options.resume} was taken: expected the disk as it was then (sha256 "
                         f"{recorded['sha256']})")
     return str(path.absolute())
 

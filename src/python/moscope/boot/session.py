@@ -192,4 +192,4 @@ def piped_lines(stdin: BinaryIO) -> list[str]:
     try:
         return stdin.read().decode().splitlines()
     except UnicodeDecodeError as error:
-        raise UserError(f"the standard input: is no text ({error.reason}): expected lines to type") from error
+        raise UserError(f"standard input: is not text ({error.reason}): expected lines to type") from error

@@ -49,10 +49,10 @@ def crosscheck(shared: Shared,
     steps = trace_script.parse(script, machine, trace_script.CACHED_OPS) if script is not None else []
     for access in (a for step in steps for a in step):
         if access.device or access.size is not None or access.at or access.delays:
-            raise UserError(f"--script: {access.text!r}: gem5 makes whole accesses of cores, at once: expected no device, size, time or "
-                            "delay")
+            raise UserError(f"--script: {access.text!r}: crosscheck makes only whole accesses of cores, without delays: expected no "
+                            "device, size, time or delay")
     if script is not None and (accesses is not None or together):
-        raise UserError(f"--script and {'--together' if together else '--accesses'}: expected one of the two")
+        raise UserError(f"--script and {'--together' if together else '--accesses'}: both are given: expected one of the two")
     user = binary.require(binary.find(gem5), buildproto.find_protocol(str(machine.protocol)).stem)
     subject = check.prepare(machine, caches, shared.seed, shared.say)
     if script is not None:

@@ -25,7 +25,7 @@ def latency(shared: Shared,
 
     if engines.is_gem5(engine, gem5):
         if bandwidth:
-            raise UserError("latency: --bandwidth with --engine gem5: expected the latencies alone, or the embedded engine")
+            raise UserError("--bandwidth: moscope measures no bandwidths on gem5: expected no --bandwidth, or --engine moscope")
         _on_gem5(shared, gem5)
     else:
         _on_moscope(shared, bandwidth)

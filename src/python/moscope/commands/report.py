@@ -34,9 +34,9 @@ def report(shared: Shared,
     from analysis.report import write_report
 
     if sum((line is not None, audit, locks)) > 1:
-        raise UserError("--line, --audit and --locks: each shows something else: expected one of them")
+        raise UserError("--line, --audit and --locks: the command shows one of these at a time: expected one of them")
     if kind is not None and line is None:
-        raise UserError(f"--kind {kind}: without --line: expected the name of lines, too")
+        raise UserError(f"--kind: {kind}: applies only to --line: expected --line NAME, too")
     try:
         if line is not None:
             show_line(shared, run_dir, line, kind)

@@ -18,11 +18,9 @@ def run(shared: Shared,
         packages: Annotated[list[str], typer.Option("--with", metavar="PACKAGE",
                                                     help="Debian package for the guest, with its dependencies; repeatable. The program "
                                                          "may come from the package.")] = [],  # noqa: B006
-        env: Annotated[list[str], typer.Option(metavar="NAME=VALUE",
-                                               help="Environment variable of the program; repeatable.")] = [],  # noqa: B006
+        env: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Environment variable; repeatable.")] = [],  # noqa: B006
         stdin: Annotated[str | None, typer.Option(metavar="FILE", help="Standard input of the program.")] = None,
-        take: Annotated[str | None, typer.Option(metavar="DIR",
-                                                 help="Folder to copy into the guest. The program runs in the copy.")] = None,
+        take: Annotated[str | None, typer.Option(metavar="DIR", help="Folder to copy into the guest; the program runs in it.")] = None,
         begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
                                                   help="Start of detailed simulation: a time after the workload's start, such as "
                                                        "250ms; threads (when all cores in use are busy); call:FUNCTION (its first "
@@ -34,9 +32,7 @@ def run(shared: Shared,
         kernel: Annotated[str | None, typer.Option(metavar="NAME,..",
                                                    help="Kernels: distro, stock, pk, upstream, mixes such as pk-7, or files. Default: "
                                                         "those of the workload (stock,pk for `exim`).")] = None,
-        cores: Annotated[str | None, typer.Option(metavar="LIST",
-                                                  help="Core counts. Default: 1,12,24,36,48; on a smaller machine, up to all of its "
-                                                       "cores.")] = None,
+        cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1,12,24,36,48, up to all cores.")] = None,
         warmup: Annotated[str | None, typer.Option(metavar="T",
                                                    help="Detailed simulation before the first window, such as 2ms. Default: that of the "
                                                         "workload (200us; 3ms to 5ms for `exim`; others in docs/workloads.md).")] = None,
@@ -67,8 +63,7 @@ def run(shared: Shared,
     Boots the kernel once per core count (later runs continue from a checkpoint),
     measures each core count in detailed mode, and writes a report. Repeat the
     command with the same options and --out to resume an interrupted run.
-    If a --set has several values, such as links.clock=1GHz,2.4GHz, the run is a
-    sweep.
+    A --set with several values, such as links.clock=1GHz,2.4GHz, runs a sweep.
     """
     import sys
 

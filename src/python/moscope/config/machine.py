@@ -127,7 +127,7 @@ class Machine(Described):
         if self.cores > 256:
             raise ConfigError(f"cores_per_chip: {self.cores} cores in all", "at most 256")
         if self.line.bytes != 64:
-            raise ConfigError(f"line: a line of {self.line}", "64B; the engine and the protocols know no other")
+            raise ConfigError(f"line: a line of {self.line}", "64B; the engine and the protocols support no other")
         for key in ("l1i", "l1d", "l2"):
             _check_cache(key, getattr(self, key), self.line)
         _check_cache("l3", self.l3, self.line, self._fits_filter)

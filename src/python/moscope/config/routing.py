@@ -188,7 +188,7 @@ def _given(rows: Sequence[Sequence[int]], edges: Sequence[Edge], chips: int) -> 
                 path.append(here)
                 if len(path) > chips + 1:
                     shown = ">".join(map(str, path[: chips + 1]))
-                    raise ConfigError(f"routing: packets from chip {start} to {dest} go round: {shown}", "a path that arrives")
+                    raise ConfigError(f"routing: packets from chip {start} to {dest} never arrive: {shown}", "a path that arrives")
     cycle = find_cycle(dependencies(table))
     if cycle:
         raise ConfigError(

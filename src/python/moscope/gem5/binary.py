@@ -73,7 +73,7 @@ def ask(path: Path) -> Gem5:
         is_ = json.loads(answer[1])
         return Gem5(path, str(is_["version"]), str(is_["protocol"]), bool(is_["x86"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: does not tell its version, protocol and x86: expected a gem5 binary of version {VERSION}x\n"
+        raise UserError(f"{path}: does not report its version, protocol and x86: expected a gem5 binary of version {VERSION}x\n"
                         f"{last_lines(got.stdout)}") from error
 
 
@@ -113,7 +113,7 @@ class Ran:
         """Why the simulation ended, and the host seconds of the simulation itself."""
         found = re.search(r"^moscope-gem5: ended: (.*): ([0-9.]+) s$", self.log, re.MULTILINE)
         if found is None:
-            raise Gem5Died(f"it did not come to the end of its script; last lines:\n{last_lines(self.log)}")
+            raise Gem5Died(f"it did not reach the end of its script; last lines:\n{last_lines(self.log)}")
         return found[1], float(found[2])
 
     def reported(self, what: str) -> float:

@@ -23,9 +23,9 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
     """The points that are asked for; a UserError for what gem5 cannot do."""
     shared = replace(shared, out=shared.out or DEFAULT_OUT)
     if chosen.windows not in (None, 1) or chosen.detail != "table" or chosen.until_error is not None:
-        raise UserError("--engine gem5: there is one window, and no record of transactions: expected --windows 1 and --detail table")
+        raise UserError("--engine gem5: measures one window and records no transactions: expected --windows 1 and --detail table")
     if chosen.program is not None or chosen.begin is not None:
-        raise UserError("--engine gem5: runs moscope's own workloads from their own mark on: expected neither --program nor --begin")
+        raise UserError("--engine gem5: runs only moscope's workloads, each from its own marker: expected neither --program nor --begin")
     if chosen.kernel is not None:
         return options.make(shared, replace(chosen, windows=1))
     # The kernel is named only to have one point where a workload has several.

@@ -186,8 +186,8 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     _make(work, ["-s", f"KCONFIG_ALLCONFIG={laid}", "allnoconfig"], say)
     config = (work / ".config").read_text(encoding="utf-8")
     if wrong := kernel_config.disregarded(wanted, config):
-        raise UserError(f"{kernel_config.file_of(variant)}: the source does not take {', '.join(wrong)}: expected options as this kernel "
-                        "has them")
+        raise UserError(f"{kernel_config.file_of(variant)}: this kernel does not accept {', '.join(wrong)}: expected options that it has, "
+                        "with all that they depend on")
     return config
 
 

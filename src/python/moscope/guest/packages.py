@@ -147,7 +147,7 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
 def _package_lists(say: Say) -> Iterator[list[str] | str]:
     """Options of apt for the system's package lists, then for lists of our own, which are fetched only then; or why these cannot be had."""
     yield _system_lists()
-    say("the system's package lists do not serve; fetching package lists into the cache")
+    say("apt cannot fetch the package with the system's package lists; fetching package lists into the cache")
     yield _own_lists()
 
 

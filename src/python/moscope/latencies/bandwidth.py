@@ -114,7 +114,7 @@ def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: 
     best = max(candidates, key=lambda c: (min(c.shares[c.name], SATURATED), c.shares.get("DRAM data bus", c.shares[c.name])), default=None)
     if best and best.shares[best.name] >= SATURATED:
         return Limit(best.name, best.why, shares)
-    busiest = f"; busiest is {best.name}, taken {best.shares[best.name]:.0%} of the time" if best else ""
+    busiest = f"; the busiest resource is {best.name}, in use {best.shares[best.name]:.0%} of the time" if best else ""
     return Limit("misses in flight", f"{load.in_flight} per core, each {latency:.0f} cycles under way{busiest}", shares)
 
 

@@ -162,7 +162,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                                      str(source), "-o", str(unfinished)])
             except BuildFailed as error:
                 if names := lacking(str(error)):
-                    raise UserError(f"{slicc}: models lack {names}: expected what docs/verifying.md lists") from error
+                    raise UserError(f"{slicc}: models do not support {names}: expected what docs/verifying.md lists") from error
                 if located := buildproto.in_the_protocols_words(str(error), slicc, root):
                     raise UserError(located) from error
                 raise
@@ -212,7 +212,7 @@ def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, m
     """Builds and explores; once more without symmetry if the protocol has none."""
     answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     if "asymmetric" in answer:
-        report(f"{answer['asymmetric']}: not alike for this protocol: exploring without symmetry")
+        report(f"{answer['asymmetric']}: the protocol does not treat them alike: exploring without symmetry")
         bounds = dataclasses.replace(bounds, symmetry=False)
         answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     return answer

@@ -47,8 +47,8 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
                 raise UserError(f"{out}: holds points of unknown options: expected another --out")
             write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}) + "\n")
         elif without_schema(document(kept)) != identity:
-            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to go on "
-                            "with it, or another --out")
+            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to resume "
+                            "it, or another --out")
     except OSError as error:
         raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
     found = {p.name: finished(point_folder(out, p)) for p in plan.points}
@@ -79,7 +79,8 @@ def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -
     for name, point in found.items():
         before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
         if changed := inputs.differences(before, {"engine": engine_digest(), **now[name]}):
-            why[name] = "it does not tell what it was made from" if "made_from" not in point else f"there is {' and '.join(changed)} now"
+            why[name] = (f"there is {' and '.join(changed)} now" if "made_from" in point else
+                         "its record does not say what it was made from")
     return why
 
 

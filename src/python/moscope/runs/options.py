@@ -164,7 +164,8 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
         raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would have their results in one folder, "
                         f"{alike[0].name}: expected files whose paths differ in more than / and _")
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
-        raise UserError(f'--begin: "{begin}" is in the command that the guest\'s shell shows first: expected a text of the output alone')
+        raise UserError(f'--begin: "{begin}": is also in the command, which the console shows first: expected a text that only the output '
+                        "has")
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
                 {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own, folders)
 
@@ -173,12 +174,12 @@ def asked(options: Options) -> own_program.Asked | None:
     """What the user's own program is, and what goes along with it."""
     if options.program is None:
         if options.begin and options.begin.startswith(functions.CALL):
-            raise UserError(f"--begin: {options.begin}: belongs to a program of one's own: expected --program")
+            raise UserError(f"--begin: {options.begin}: applies only to a program of your own: expected --program, too")
         given = {"--count": options.count, "--with": options.packages, "--env": options.variables, "--stdin": options.stdin,
                  "--take": options.take}
         for name, value in given.items():
             if value:
-                raise UserError(f"{name}: belongs to a program of one's own: expected --program")
+                raise UserError(f"{name}: applies only to a program of your own: expected --program, too")
         return None
     return own_program.Asked(options.program, options.packages, options.variables, options.stdin, options.take)
 
@@ -301,7 +302,7 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
     except ConfigError as error:
         raise error.at(option) from None
     if fs < least or fs > 10**18:
-        raise UserError(f"{option}: {text}: expected more than 0, and 1000s at most")
+        raise UserError(f"{option}: {text}: expected {'more than 0, and ' if least else ''}1000s at most")
     return fs
 
 

@@ -26,7 +26,7 @@ FOLDER, TAKEN, STDIN = "programs", "work", "stdin"
 # What the guest's shell takes as one line.
 LONGEST_COMMAND = 900
 RIGHT = "expected a Linux program for x86-64, or a script"
-UNMARKED = "never says where detailed time begins: expected --begin with a time, threads, call:FUNCTION, or a text of its output"
+UNMARKED = "does not mark the start of detailed simulation: expected --begin with a time, threads, call:FUNCTION, or a text of its output"
 ENDED = "moscope: program ended with status "
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._+-]+\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -151,7 +151,7 @@ def _file(word: str) -> Path:
     if not path.exists() and "/" not in word and (found := shutil.which(word)):
         path = Path(found)
     if not PLAIN_NAME.match(path.name) or path.name in (".", ".."):
-        raise UserError(f"--program: {path}: its file name: expected one of letters, digits, dots, dashes and underscores")
+        raise UserError(f"--program: {path}: its file name: expected one of letters, digits and . _ + -")
     return path
 
 
@@ -165,7 +165,8 @@ def _interpreter(path: Path, content: bytes, packaged: dict[str, Path], say: Say
         return {}
     package = OF_PACKAGES.get(re.sub(r"\.\d+$", "", name))
     if package is None:
-        raise UserError(f"--program: {path}: is a script of {name or 'no interpreter'}: expected --with and the Debian package that has it")
+        what = f"needs the interpreter {name}, whose package moscope does not know" if name else "names no interpreter"
+        raise UserError(f"--program: {path}: {what}: expected --with and the Debian package that has its interpreter")
     return debian.files([package], say)
 
 
@@ -196,8 +197,8 @@ def check(path: Path, marked: bool) -> bytes:
     if not code:
         raise UserError(f"--program: {path}: holds no code: {RIGHT}")
     if marked and not any(WORK_BEGIN_CODE in part for part in code):
-        raise UserError(f"--program: {path}: never says where detailed time begins: expected m5_work_begin(0, 0) in it (the instruction "
-                        f"{WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, or a text of its output")
+        raise UserError(f"--program: {path}: does not mark the start of detailed simulation: expected m5_work_begin(0, 0) in it (the "
+                        f"instruction {WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, call:FUNCTION, or a text of its output")
     return data
 
 

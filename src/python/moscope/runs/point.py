@@ -196,7 +196,7 @@ def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) ->
             status = status_of(guest.log)
             how = f" with status {status}" if status else ""
             raise WorkloadFailed(f"{point.workload}: ended{how} before --begin {begin_text(point.begin)}: expected "
-                                 f"a program that runs so long, or a shorter time\n{guest.last_words()}")
+                                 f"a program that runs that long, or a shorter time\n{guest.last_words()}")
         return
     if point.begin == BUSY:
         guest.until_busy(f"{point.workload} (until all {point.cores} cores run)")

@@ -137,7 +137,7 @@ def unmet(windows: list[Moment], limit: int, cycle: int | None) -> str:
     if not any(w.operations for w in windows):
         return "no operations are counted: expected a program that counts them, or --count"
     if len(windows) < limit:
-        return "the program ended: expected one that goes on"
+        return "the program ended: expected a program that runs longer"
     if parts_of_the_work(windows, cycle):
         periods = f"{(cycle or 0) / FS_PER_MS:g} ms"
         return f"the work repeats itself every {periods}, and windows of fewer than two periods have no error: expected a higher --windows"

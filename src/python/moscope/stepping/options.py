@@ -16,14 +16,14 @@ def check_run(shared: Shared, script: str | None, example: str | None, protocol:
     for option, given in (("a script", script is not None), ("--example", example is not None), ("--protocol", protocol is not None),
                           ("--set", bool(shared.sets)), ("--machine", "machine" in shared.given), ("--seed", "seed" in shared.given)):
         if given:
-            raise UserError(f"moscope step: --run and {option}: expected one of the two")
+            raise UserError(f"moscope step: --run and {option}: both are given: expected one of the two")
 
 
 def chosen(shared: Shared, script: str | None, example: str | None, protocol: str | None,
            line: str | None = None) -> tuple[Spec, Example | None]:
     """The spec of a script or of an example, with the options that the user gives."""
     if line is not None:
-        raise UserError(f"--line: {line}: without a run: expected --run DIR, too")
+        raise UserError(f"--line: {line}: applies only to a run: expected --run DIR, too")
     if (script is None) == (example is None):
         raise UserError(f"moscope step: {'a script and' if script else 'no script and no'} --example: expected one of the two, such as "
                         "'c0 ld A@n0; c6 st A@n0' or --example " + examples.names()[0])
@@ -37,6 +37,6 @@ def chosen(shared: Shared, script: str | None, example: str | None, protocol: st
         spec = replace(spec, seed=shared.seed)
     if any(text.partition("=")[0].strip() == "protocol" for text in shared.sets):
         if protocol is not None:
-            raise UserError(f"--protocol {protocol} and --set protocol: expected one of the two")
+            raise UserError(f"--protocol {protocol} and --set protocol: both are given: expected one of the two")
         spec = replace(spec, protocol=None)  # the option replaces the file's
     return replace(spec, protocol=protocol or spec.protocol, sets=(*spec.sets, *shared.sets)), shown

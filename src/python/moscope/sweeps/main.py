@@ -104,7 +104,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
             speeds.record(made)
             if len(made) < len(missing):
                 say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
-                    "the same command goes on")
+                    "repeat the command to resume")
         refused = snakemake.refusal(store.root, begun)
         if code != 0 and not refused and not made and not any(store.failure(p.digest) for p in missing):
             raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
@@ -114,8 +114,8 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
         failed = []
     results.write(spec, found, store)
     if (versions := len({str(result.get("code")) for p in found if (result := store.result(p.digest))})) > 1:
-        say(f"the points are of {versions} versions of moscope's Python code, which names lines and computes errors: for one version, use "
-            "a new --out")
+        say(f"the points are of {versions} versions of moscope's Python code, which names lines and computes errors; to measure all with "
+            "one version, use a new --out")
     whole, wrong = {**document(found, store), "failed": failed, **findings(found, spec, store)}, None
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # the report reads it
     try:
@@ -161,7 +161,7 @@ def summary(points: list[Point], missing: list[Point], at_once: int) -> str:
     if len(missing) < len(points):
         distinct = len({p.digest for p in points})
         text += f", {distinct - len(missing)} finished already" if distinct > len(missing) else ""
-        text += f", {len(points) - distinct} with the inputs of another" if distinct < len(points) else ""
+        text += f", {len(points) - distinct} with the same inputs as another" if distinct < len(points) else ""
     return text + (time_text(speeds.estimate(work_of(missing)), len(missing), at_once) if missing else "")
 
 
@@ -169,7 +169,7 @@ def time_text(found: speeds.Estimate, points: int, at_once: int) -> str:
     if found.unknown == points:
         return "; time unknown, as no such point has run here"
     text = f"; about {speeds.duration(found.seconds / min(at_once, points))} with {number(at_once, 'job')} at once"
-    text += f" ({number(found.elsewhere, 'point')} by what such points took on another host)" if found.elsewhere else ""
+    text += f" ({number(found.elsewhere, 'point')} by times measured on another host)" if found.elsewhere else ""
     return text + (f" (without {number(found.unknown, 'point')} of unknown speed)" if found.unknown else "")
 
 

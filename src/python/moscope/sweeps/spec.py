@@ -49,7 +49,7 @@ def read(path: Path) -> Spec:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: expected a sweep file (docs/sweeps.md)") from error
     except UnicodeDecodeError:
-        raise UserError(f"{path}: no text: expected a sweep file in TOML (docs/sweeps.md)") from None
+        raise UserError(f"{path}: is not a text file: expected a sweep file in TOML (docs/sweeps.md)") from None
     try:
         return from_document(tomllib.loads(text), path.stem, str(path))
     except tomllib.TOMLDecodeError as error:

@@ -80,7 +80,7 @@ class Worker:
         planned = with_version(self.job.plan(self.config["points"][digest]["params"], lambda _: None))
         if planned.digest != digest:
             raise UserError("its machine file, protocol, kernel, program or engine has changed since the sweep began: expected the same "
-                            "command again, which then measures with what is there now")
+                            "command again, which then measures with the new one")
 
     def _failed(self, digest: str, error: Exception) -> int:
         params = self.config["points"][digest]["params"]

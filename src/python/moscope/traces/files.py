@@ -20,7 +20,7 @@ def check_target(path: Path | None) -> None:
     if not path.absolute().parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}: expected an existing one")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected one that can")
+        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected a folder that can be written")
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -17,7 +17,7 @@ def wanted(text: str | None, count: int) -> range | None:
     match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last <= count:
-        raise UserError(f"--steps: {text!r}: expected one step or two with a dash between, of 1 to {count}")
+        raise UserError(f"--steps: {text!r}: expected a step or FIRST-LAST, from 1 to {count}")
     return range(first - 1, last)
 
 

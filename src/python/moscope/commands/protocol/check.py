@@ -68,7 +68,7 @@ def check(shared: Shared,
         buildproto.check_strictly(buildproto.find_protocol(protocol))
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
-            raise UserError("--engine gem5: --in-flight, --without and --with: expected none of them, as gem5's random tester lacks these")
+            raise UserError("--engine gem5: gem5's random tester lacks --in-flight, --without and --with: expected none of these options")
         return _on_gem5(shared, protocol, cores, ops, caches or "tiny", homes, gem5)
     if shrink < 0:
         raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")

@@ -42,7 +42,7 @@ def connect(made: Sequence[tuple[Description, dict[str, Any]]], homes: int) -> N
                               "NAME.roles.toml")
         of_core = next(d for d, _ in made if name_of(d) == below)["roles"].get("per") == "core"
         if of_core and homes > 1:
-            raise ConfigError(f"protocol: {name_of(description)}: {below} is a level of one core on a machine with {homes} homes",
+            raise ConfigError(f"protocol: {name_of(description)}: each core has its own {below}, but the machine has {homes} homes",
                               "one home", "--homes")
         chosen = [c for c in under if c["place"] == controller["place"]] if of_core else under
         controller["downstream"] = _name(chosen[0])

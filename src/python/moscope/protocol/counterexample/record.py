@@ -48,6 +48,6 @@ def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str,
             seen = player.play(candidate)
             if seen.kind:
                 return Record(candidate, seen.kind, answer["ops"], seed)
-            say(f"seed {seed}: {kind or 'a wrong value'} after {answer['ops']:,} accesses does not repeat")
+            say(f"seed {seed}: {kind or 'a wrong value'} after {answer['ops']:,} accesses did not repeat in a replay")
         seed += 1
     return None

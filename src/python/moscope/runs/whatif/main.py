@@ -61,7 +61,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     plan = again.plan_of(asked.run_dir)
     wanted = next((p for p in plan.points if p.name == chosen.name), None)
     if wanted is None:
-        raise UserError(f"{asked.run_dir}: {directory.IDENTITY} does not have {chosen.name}: expected a run whose points are its own")
+        raise UserError(f"{asked.run_dir}: {chosen.name} is not in {directory.IDENTITY}: expected a point that this run has measured")
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
     if why := again.unchanged(gatherer, wanted, chosen.record):
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
@@ -101,7 +101,7 @@ def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
     from analysis.whatif import lines
 
     if (asked.name is None) == (asked.all_names is None):
-        raise UserError("--line, --all: expected one of the two")
+        raise UserError(f"--line, --all: {'neither is' if asked.name is None else 'both are'} given: expected one of the two")
     if asked.how is not None and asked.how not in lines.HOWS:
         raise unknown_name("--as", "treatment", asked.how, lines.HOWS)
     if asked.name is not None:

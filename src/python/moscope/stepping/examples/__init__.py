@@ -65,7 +65,7 @@ def read(path: Path) -> Example:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: expected a script file") from error
     except UnicodeDecodeError:
-        raise UserError(f"{path}: no text: expected a script file in TOML") from None
+        raise UserError(f"{path}: is not a text file: expected a script file in TOML") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: {error}: expected TOML") from error
     if wrong := sorted(set(given) - set(KEYS)) or sorted({"title", "script"} - set(given)):
