@@ -43,6 +43,8 @@ def export(shared: Shared,
     part = exports.Slice(given_time("--begin", begin, 0) or 0, given_time("--length", length, 1))
     try:
         run = load(run_dir)
+        if not run.points:
+            raise UserError(f"{run_dir}: has no finished point: expected a run that has one")
         chosen = next((p for p in run.points if p.name == point), None) if point else default_point(run)
         if chosen is None:
             raise unknown_name("--point", "point", str(point), [p.name for p in run.points])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.whatif.lines import HOWS, Subject
+from moscope import cli, errors
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.runs import directory, inputs, options
@@ -120,3 +121,11 @@ def test_a_run_whose_config_is_null_is_repeated(tmp_path: Path) -> None:
     for name, document in ((directory.IDENTITY, {"machine": "small", "set": [], "seed": 1, "points": []}), ("run.json", {"config": None})):
         (tmp_path / name).write_text(json.dumps(document))
     assert main.again.plan_of(tmp_path).machine.name == "small"
+
+
+@pytest.mark.parametrize("arguments", [["what-if", "RUN", "--all", "1"], ["export", "RUN", "--to", "pprof"]])
+def test_a_run_without_a_finished_point_is_said_to_have_none(arguments: list[str], tmp_path: Path,
+                                                             capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.json").write_text('{"schema": "moscope.run/1", "points": []}')
+    assert cli.main([str(tmp_path) if word == "RUN" else word for word in arguments]) == errors.UserError.exit_code
+    assert capsys.readouterr().err == f"{tmp_path}: has no finished point: expected a run that has one\n"

@@ -91,6 +91,8 @@ def _point(asked: Asked) -> tuple["Run", "Point"]:
         found = load(asked.run_dir)
     except RunDirectoryError as error:
         raise UserError(str(error)) from None
+    if not found.points:
+        raise UserError(f"{asked.run_dir}: has no finished point: expected a run that has one")
     chosen = next((p for p in found.points if p.name == asked.point), None) if asked.point else default_point(found)
     if chosen is None:
         raise unknown_name("--point", "point", str(asked.point), [p.name for p in found.points])
