@@ -2,6 +2,7 @@
 """Options that cannot be, each refused before anything runs; what a checkpoint brings along."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,23 @@ def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) ->
     assert refusal(tmp_path, kernel=kernel, cores=0).startswith("--cores: 0: expected 1 to 48")
     assert refusal(tmp_path, kernel=kernel, memory_per_node="1GB").startswith("--memory-per-node: ")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path / "no").startswith(f"--disk: {tmp_path / 'no'}: No such file")
-    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith("is a folder: expected a file")
-    assert refusal(tmp_path, kernel=kernel, initrd=Path("/dev/zero")) == "--initrd: /dev/zero is a device: expected a file"
+    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith(": is a folder: expected a file that can be read")
     assert refusal(tmp_path, kernel=kernel, script=image, initrd=image).startswith("--script: ")
     assert refusal(tmp_path, kernel=kernel, packages=("ethtool",), initrd=image).startswith("--with: ")
     assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")
     assert refusal(tmp_path, kernel=kernel, checkpoint_at="").startswith("--checkpoint-at: ")
     assert refusal(tmp_path, kernel="distrp").startswith("--kernel: no kernel called")
     assert refusal(tmp_path, kernel="").startswith('--kernel: no kernel called ""')
+
+
+@pytest.mark.parametrize("option", ["kernel", "initrd", "disk", "script", "resume"])
+def test_a_device_and_a_pipe_are_refused_by_their_option(tmp_path: Path, image: Path, option: str) -> None:
+    name = "--from" if option == "resume" else f"--{option}"
+    kind = str if option == "kernel" else Path
+    given = {} if option == "resume" else {"kernel": str(image)}
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path, **given | {option: kind("/dev/zero")}).startswith(f"{name}: /dev/zero: is a device: expected a ")
+    assert refusal(tmp_path, **given | {option: kind(tmp_path / "pipe")}).startswith(f"{name}: {tmp_path / 'pipe'}: is a pipe: expected a ")
 
 
 def test_results_are_not_put_among_other_files(tmp_path: Path, image: Path) -> None:

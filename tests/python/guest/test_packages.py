@@ -108,7 +108,7 @@ def test_without_apt_a_file_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_unknown_kernel_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UserError, match='no kernel called "distor": expected a known name, such as distro'):
         kernel.find("distor", print)
-    with pytest.raises(UserError, match=r"^no/vmlinuz: there is no such file"):
+    with pytest.raises(UserError, match=r"^--kernel: no/vmlinuz: No such file"):
         kernel.find("no/vmlinuz", print)
 
 

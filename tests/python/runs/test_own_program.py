@@ -109,8 +109,9 @@ def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shar
 
 
 @pytest.mark.parametrize(("given", "says"), [
-    ("{}/nothing", "nothing: No such file or directory: expected a file that can be read"),
+    ("{}/nothing", "nothing: No such file or directory: expected a Linux program"),
     ("{}", "is a folder"),
+    ("/dev/zero", "^--program: /dev/zero: is a device: expected a Linux program"),
     ("", "is empty"),
     ("{}/mine 'x", "no closing quotation: expected a file and its arguments, quoted as for a shell"),
     ("{}/mine a\x03", "arguments of printable ASCII"),

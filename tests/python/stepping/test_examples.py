@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each example shows what its text says: every claim is measured in its trace, and every quantity in the text is a claim."""
 
+import os
 import re
 from fractions import Fraction
 from functools import cache
@@ -80,3 +81,11 @@ def test_a_damaged_script_file_is_a_user_error(tmp_path: Path, content: bytes, s
     (tmp_path / "a.toml").write_bytes(content)
     with pytest.raises(UserError, match=re.escape(f"a.toml: {says}")):
         examples.read(tmp_path / "a.toml")
+
+
+def test_a_device_or_a_pipe_is_no_script_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    for name, kind in (("zero", "device"), ("pipe", "pipe")):
+        with pytest.raises(UserError, match=f"{name}.toml: is a {kind}: expected a script file"):
+            examples.read(tmp_path / f"{name}.toml")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sweep files: what is read from them, which points they describe, and how mistakes in them are answered."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,13 @@ def test_a_mistake_in_the_file_is_a_user_error_that_names_the_place(tmp_path: Pa
     with pytest.raises(UserError) as raised:
         read(tmp_path, text)
     assert str(raised.value) == f"{tmp_path / 's.toml'}: {error}"
+
+
+def test_a_device_or_a_pipe_is_no_sweep_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for file, kind in ((Path("/dev/zero"), "device"), (tmp_path / "pipe.toml", "pipe")):
+        with pytest.raises(UserError, match=f"^{file}: is a {kind}: expected a sweep file"):
+            spec.read(file)
 
 
 @pytest.mark.parametrize("text, error", [

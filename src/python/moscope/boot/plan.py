@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moscope import jsonio
+from moscope import jsonio, readable
 from moscope.cli import Shared
 from moscope.config import Machine, load_machine
 from moscope.config.cpu import cpu_json
@@ -108,15 +108,8 @@ def _pcap(path: Path, config: dict[str, Any]) -> str:
 
 
 def _check_readable(name: str, path: Path) -> None:
-    if path.is_dir():
-        raise UserError(f"{name}: {path} is a folder: expected a file")
-    try:
-        with path.open("rb") as opened:
-            endless = path.is_char_device() and not opened.isatty()
-    except OSError as error:
-        raise UserError(f"{name}: {path}: {error.strerror}: expected a file that can be read") from error
-    if endless:  # such as /dev/zero; what is typed at a terminal ends
-        raise UserError(f"{name}: {path} is a device: expected a file")
+    if why := readable.fault(path):
+        raise UserError(f"{name}: {path}: {why}: expected a file that can be read")
 
 
 def _check_stays(name: str, path: Path, out: Path) -> None:

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from moscope import readable
 from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel_build, kernel_config, kernel_names, packages
 from moscope.guest.modules import Modules
@@ -68,12 +69,9 @@ def check_name(wanted: str) -> str:
 
 
 def from_file(path: Path) -> Kernel:
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such file: expected a kernel (bzImage, ELF vmlinux or multiboot ELF)")
-    try:
-        digest, release = packages.digest_of(path), release_of(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
+    if why := readable.fault(path):
+        raise UserError(f"--kernel: {path}: {why}: expected a kernel (bzImage, ELF vmlinux or multiboot ELF)")
+    digest, release = packages.digest_of(path), release_of(path)
     return Kernel(path.name, path, digest, release, _modules_beside(path, release), str(path), not _is_multiboot(path))
 
 

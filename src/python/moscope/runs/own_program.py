@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from moscope import readable
 from moscope.errors import UserError
 from moscope.guest import debian, libraries
 from moscope.guest.packages import Say
@@ -134,8 +135,8 @@ def _taken(asked: Asked) -> dict[str, Path]:
 
 
 def _readable(option: str, path: Path) -> Path:
-    if not path.is_file():
-        raise UserError(f"{option}: {path}: expected a file that can be read")
+    if why := readable.fault(path):
+        raise UserError(f"{option}: {path}: {why}: expected a file that can be read")
     return path
 
 
@@ -172,12 +173,9 @@ def _interpreter(path: Path, content: bytes, packaged: dict[str, Path], say: Say
 
 def check(path: Path, marked: bool) -> bytes:
     """The file's content. UserError for a program that cannot run, or never starts detailed simulation."""
-    try:
-        data = path.read_bytes()
-    except IsADirectoryError:
-        raise UserError(f"--program: {path} is a folder: {RIGHT}") from None
-    except OSError as error:
-        raise UserError(f"--program: {path}: {error.strerror}: expected a file that can be read") from error
+    if why := readable.fault(path):
+        raise UserError(f"--program: {path}: {why}: {RIGHT}")
+    data = path.read_bytes()
     if data[:2] == b"#!":
         if marked:
             raise UserError(f"--program: {path}: {UNMARKED}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from moscope import readable
 from moscope.errors import UserError, unknown_name
 
 Value = str | int | float | bool
@@ -44,10 +45,10 @@ class Spec:
 
 def read(path: Path) -> Spec:
     """The sweep file; UserError for what cannot be read, or is no sweep."""
+    if why := readable.fault(path):
+        raise UserError(f"{path}: {why}: expected a sweep file (docs/sweeps.md)")
     try:
         text = path.read_bytes().decode()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a sweep file (docs/sweeps.md)") from error
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file: expected a sweep file in TOML (docs/sweeps.md)") from None
     try:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moscope import readable
 from moscope.errors import UserError, unknown_name
 from moscope.stepping.spec import Spec
 
@@ -60,10 +61,10 @@ def is_file(script: str) -> bool:
 
 def read(path: Path) -> Example:
     """A script file: an example, or a counterexample."""
+    if why := readable.fault(path):
+        raise UserError(f"{path}: {why}: expected a script file")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a script file") from error
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file: expected a script file in TOML") from None
     except tomllib.TOMLDecodeError as error:
