@@ -365,5 +365,17 @@ def test_an_unknown_target_is_the_users_to_mend(asked: list[str], error: str) ->
         bootstrap.build_targets(asked)
 
 
+def test_a_file_that_the_build_does_not_make_is_the_users_to_mend(checkout: Path, tmp_path: Path,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_logged(command: list[str], log: Path, *_: object) -> int:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("steps 2\nscons: *** Do not know how to make File target `docs/x' (/checkout/docs/x).  Stop.\n")
+        return 2
+
+    monkeypatch.setattr(bootstrap, "run_logged", run_logged)
+    with pytest.raises(UserError, match=r"^moscope build: docs/x: no such target: expected a file that the build makes, or targets: eng"):
+        bootstrap.scons(tmp_path / "venv", ["docs/x"], QUIET)
+
+
 def test_a_build_takes_targets_files_and_options_of_a_letter() -> None:
     assert bootstrap.build_targets(["--quiet", "-c", "engine", "build/opt/x.so"]) == ["-c", "engine", "build/opt/x.so"]

@@ -245,7 +245,11 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     finally:
         own_log.replace(log)
     if code != 0:
-        raise BuildFailed(f"{log}:\n{tail(log)}")
+        said = tail(log)
+        if unknown := re.search(r"\*\*\* Do not know how to make File target `([^']*)'", said):
+            raise UserError(f"moscope build: {unknown[1]}: no such target: expected a file that the build makes, or targets: "
+                            f"{', '.join(TARGETS)}")
+        raise BuildFailed(f"{log}:\n{said}")
 
 
 def ensure_built(venv: Path, voice: Voice) -> None:
