@@ -16,4 +16,6 @@ def fault(path: Path) -> str:
             return ""
     except OSError as error:
         return error.strerror or "cannot be read"
+    except ValueError:  # of Python's callers: a null character
+        return "is no path"
     return next((words for is_one, words in KINDS.items() if is_one(mode)), "is no regular file")

@@ -71,6 +71,26 @@ def test_an_argument_of_another_type_is_a_user_error_in_every_call(name: str, ar
         getattr(package, name)(*arguments)
 
 
+@pytest.mark.parametrize("parts, said", [
+    ({"axes": 5}, "axes: 5: expected a mapping"), ({"fixed": ["seed"]}, "fixed: .*: expected a mapping"),
+    ({"axes": {5: [1]}}, "axes: .*: expected a mapping from names"), ({"zips": 5}, "zips: 5: expected a list of lists of axes"),
+    ({"zips": [5]}, "zips: 5: expected a list of axes"), ({"exclude": {"seed": 1}}, "exclude: .*: expected a list of mappings"),
+    ({"exclude": ["seed"]}, "exclude: seed: expected a mapping"),
+])
+def test_parts_of_a_sweep_of_another_type_are_user_errors(parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(package.UserError, match=f"^{said}"):
+        package.sweep("trace", **{"axes": {"seed": [1]}, "fixed": {"script": SCRIPT}, **parts})
+
+
+def test_parameters_of_a_machine_are_named_by_texts() -> None:
+    values: list[Any] = [5, "links.clock=1GHz", ["links.clock"]]
+    for value in values:
+        with pytest.raises(package.UserError, match=r"^moscope.Machine: .*: expected a mapping from names to values"):
+            package.Machine("small", value)
+    with pytest.raises(package.UserError, match=r"^moscope.Machine: 5: expected a text"):
+        package.Machine("small")[values[0]]
+
+
 @pytest.mark.parametrize("options, said", [({"windows": 1.5}, "--windows: 1.5: expected a whole number"),
                                            ({"threads": "2"}, "--threads: 2: expected a whole number"),
                                            ({"until_error": 0.03}, "--until-error: 0.03: expected")])

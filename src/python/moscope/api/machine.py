@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Union
 
 from moscope.api import html
-from moscope.api.values import place
+from moscope.api.values import mapping, place, text
 from moscope.config import ConfigError, load_machine, machine_names, walk
 from moscope.config import Machine as Description
 from moscope.config.keys import known_keys
@@ -46,7 +46,7 @@ class Machine:
                 if name not in keys and name not in keys.values():
                     raise ConfigError(f"unknown key {name}", suggest(name, list(keys)), "moscope.Machine")
                 self._change(keys.get(name, name), value)
-        for key, value in (values or {}).items():
+        for key, value in mapping("moscope.Machine", values).items():
             self._change(key, value)
         self.description  # noqa: B018  checked here, where the mistake is
 
@@ -100,6 +100,7 @@ class Machine:
 
     def __getitem__(self, key: str) -> str:
         """The value of a parameter as text: `machine["links.clock"]`."""
+        key = text("moscope.Machine", key) or ""
         for row in walk(self.description):
             if row.key == key:
                 return str(row.value)

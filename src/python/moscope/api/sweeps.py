@@ -12,7 +12,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, Machine, is_topology, machine_of, text_of
 from moscope.api.progress import Watcher, call
-from moscope.api.values import of_python
+from moscope.api.values import each, mapping, of_python
 from moscope.errors import MoscopeError, UserError
 
 if TYPE_CHECKING:
@@ -105,21 +105,24 @@ def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapp
                exclude: Sequence[Mapping[str, Any]], machine: AnyMachine | None, seed: int | None) -> "Spec":
     from moscope.sweeps import overrides, spec
 
+    axes, fixed = mapping("axes", axes), mapping("fixed", fixed)
+    zipped = [names if isinstance(names, str) else each("zips", names, "axes") for names in each("zips", zips, "lists of axes")]
+    excluded = [mapping("exclude", entry) for entry in each("exclude", exclude, "mappings from names to values")]
     more: dict[str, Any] = {} if seed is None else {"seed": of_python(seed)}
     if machine is not None:
         chosen = machine_of(machine)
         more |= {"machine": chosen.base, **chosen.changes}
     if str(job).endswith(".toml"):
-        if axes or fixed or len(zips) or len(exclude):
+        if axes or fixed or zipped or excluded:
             raise UserError(f"moscope.sweep: {job}: is a sweep file: expected no axes, fixed, zips or exclude beside it")
         found = spec.read(Path(job))
         overrides.check_zips(found, set(more))
         return replace(found, fixed={**found.fixed, **more}, axes={key: found.axes[key] for key in found.axes if key not in more})
     document = {
-        "job": str(job), "fixed": {**{key: _plain(value) for key, value in (fixed or {}).items()}, **more},
-        "axes": {key: _listed(values) for key, values in (axes or {}).items()},
-        "zip": [names if isinstance(names, str) else list(names) for names in zips],
-        "exclude": [{key: _listed(value) for key, value in entry.items()} for entry in exclude],
+        "job": str(job), "fixed": {**{key: _plain(value) for key, value in fixed.items()}, **more},
+        "axes": {key: _listed(values) for key, values in axes.items()},
+        "zip": zipped,
+        "exclude": [{key: _listed(value) for key, value in entry.items()} for entry in excluded],
     }
     return spec.from_document(document, str(job), "moscope.sweep")
 

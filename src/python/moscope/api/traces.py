@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 from moscope.api import html
 from moscope.api.machine import AnyMachine, Machine, machine_of
 from moscope.api.progress import call
-from moscope.api.values import text
+from moscope.api.values import place, text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -88,7 +88,7 @@ class Trace:
         """Writes `trace.json`, `trace.svg` and `trace.png`, as `--out` does. Raises UserError if the folder cannot be written."""
         from moscope.traces import files
 
-        files.write_folder(Path(folder), self.document)
+        files.write_folder(Path(place("folder", folder) or ""), self.document)
 
     def _repr_html_(self) -> str:
         from moscope.traces.text import supplier_text

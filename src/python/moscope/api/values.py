@@ -4,7 +4,7 @@ UserError, before anything else sees it."""
 
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moscope.errors import UserError
@@ -39,6 +39,22 @@ def several(option: str, values: Iterable[str]) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise UserError(f"{option}: {value}: expected a text or several")
     return found
+
+
+def mapping(option: str, values: Any) -> dict[str, Any]:
+    """Values by name; none at all are an empty mapping."""
+    if values is None:
+        return {}
+    if isinstance(values, Mapping) and all(isinstance(key, str) for key in values):
+        return dict(values)
+    raise UserError(f"{option}: {values!s:.60}: expected a mapping from names to values")
+
+
+def each(option: str, values: Any, of: str) -> list[Any]:
+    """The members of a list, a tuple or the like; `of`: what they are, plural."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
+        return list(values)
+    raise UserError(f"{option}: {values!s:.60}: expected a list of {of}")
 
 
 def of_python(value: Any) -> Any:
