@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 from . import ast
@@ -70,7 +69,7 @@ def _machine(machine: ast.Machine) -> dict[str, Any]:
 
 
 def _place(node: ast.Node) -> dict[str, Any]:
-    return {"file": os.path.basename(node.loc.file), "line": node.loc.line}
+    return {"file": node.loc.file_name, "line": node.loc.line}
 
 
 def _param(param: ast.Param) -> dict[str, Any]:

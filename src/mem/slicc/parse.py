@@ -314,6 +314,7 @@ class _Loader:
         if stack and not os.path.isfile(path):
             self._missing(path, blame)
             return []
+        path = ast.SourceFile(path, self.base)
         text = read_source(path, blame, self.diagnostics)
         if text is None:
             return []

@@ -85,6 +85,12 @@ def protocol_inputs(slicc: Path) -> list[Path]:
     return sorted({*found, *(path for path in beside if path.is_file())})
 
 
+def name_of(path: Path, slicc: Path) -> str:
+    """What the SLICC compiler calls a file of a protocol: its path from the protocol's folder (src/mem/slicc/ast/nodes.py)."""
+    inside = str(path).removeprefix(f"{slicc.parent}/")
+    return path.name if inside.startswith("/") else os.path.normpath(inside)
+
+
 def runtime_headers(root: Path) -> list[Path]:
     """What generated code is compiled against: the runtime, and the seam to what issues accesses (src/mem/port.hh)."""
     return sorted((root / "src/mem").glob("*.hh")) + [p for folder in RUNTIME_HEADERS

@@ -151,7 +151,7 @@ def test_numbers_of_64_bits_are_unsigned(tmp_path: Path) -> None:
 def test_code_of_types_and_objects_names_their_lines_for_errors_of_the_cxx_compiler(tmp_path: Path) -> None:
     text = of_cache(tmp_path)
     line = (tmp_path / "common" / "cache.sm").read_text(encoding="utf-8").split("TBETable TBEs")[0].count("\n") + 1
-    assert re.search(rf'// at\("cache.sm", {line}\);\s*TBETable<L1Cache_TBE> TBEs', text)
+    assert re.search(rf'// at\("common/cache.sm", {line}\);\s*TBETable<L1Cache_TBE> TBEs', text)
     types = (tmp_path / "out" / "ok_plain_types.hh").read_text(encoding="utf-8")
-    assert re.search(r'// at\("messages.sm", \d+\);\s*int Hops\{0\};', types)
-    assert re.search(r'// at\("messages.sm", \d+\);\s*return testAndRead', types)
+    assert re.search(r'// at\("common/messages.sm", \d+\);\s*int Hops\{0\};', types)
+    assert re.search(r'// at\("common/messages.sm", \d+\);\s*return testAndRead', types)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from moscope import buildproto
 from slicc import cli
 from slicc.compile import compile_protocol
 from slicc.parse import PRELUDE
@@ -95,7 +96,24 @@ def test_code_of_a_protocol_from_outside_says_where_it_is(tmp_path: Path, strict
     protocol = tiny(tmp_path)
     assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings", *["--strict"] * strict]) == 0
     generated = (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
-    assert ('in("action ' in generated and 'at("actions.sm", ' in generated) != strict
+    assert ('in("action ' in generated and 'at("common/actions.sm", ' in generated) != strict
+
+
+def test_files_in_folders_of_a_protocol_are_named_with_the_folder(tmp_path: Path) -> None:
+    """So that a user finds the one at fault of two with one name."""
+    protocol, cache = tiny(tmp_path), tmp_path / "common" / "cache.sm"
+    (tmp_path / "common" / "deep").mkdir()
+    cache.rename(tmp_path / "common" / "deep" / "actions.sm")
+    for file in (protocol, *(tmp_path / "common").glob("*.sm")):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r'include "(common/)?cache.sm"', 'include "common/deep/../deep/actions.sm"', text), encoding="utf-8")
+    assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    generated = (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
+    named = set(re.findall(r'\b(?:at|in)\((?:"[^"]*", )?"([^"]*\.\w+)", \d+\)', generated))
+    assert {"common/actions.sm", "common/deep/actions.sm"} <= named
+    assert named <= {buildproto.name_of(path, protocol) for path in buildproto.protocol_inputs(protocol)}
+    interface = (tmp_path / "out" / "ok_plain.json").read_text(encoding="utf-8")
+    assert set(re.findall(r'"file": ?"([^"]*)"', interface)) <= named
 
 
 @pytest.mark.parametrize("old, new, error", [

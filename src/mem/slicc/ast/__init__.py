@@ -63,7 +63,7 @@ from .expressions import (
     StaticCast,
     Unary,
 )
-from .nodes import NAME_KINDS, Loc, Node, Pairs
+from .nodes import NAME_KINDS, Loc, Node, Pairs, SourceFile
 from .program import Include, Machine, Program, ProtocolDecl, Transition, TransitionDecl, Word
 from .statements import (
     Assert,
@@ -99,7 +99,7 @@ __all__ = [
     "ErrorStmt", "Event", "Expr", "ExprStmt", "Field", "Formal", "Function", "If", "InPort", "Include", "IsValid",
     "Literal", "Loc", "LocalVar", "Machine", "Member", "MethodCall", "NAME_KINDS", "Name", "New", "Node", "ObjectDecl",
     "Ood", "OutPort", "Pairs", "Param", "Peek", "Port", "Program", "ProtocolDecl", "RequestType", "Resource", "Return",
-    "SetEntry", "SetTbe", "StallAndWait", "StallPort", "State", "StaticCast", "Stmt", "Transition", "TransitionDecl",
+    "SetEntry", "SetTbe", "SourceFile", "StallAndWait", "StallPort", "State", "StaticCast", "Stmt", "Transition", "TransitionDecl",
     "Trigger", "Type", "TypeRef", "Unary", "Variable", "WakeupPort", "Word", "child_blocks", "child_exprs",
     "walk_expr", "walk_exprs", "walk_statements",
 ]  # fmt: skip

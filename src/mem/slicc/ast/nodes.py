@@ -2,6 +2,7 @@
 """What all nodes of the tree share."""
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any, dataclass_transform
 
@@ -22,6 +23,19 @@ NAME_KINDS = (
 )
 
 
+class SourceFile(str):
+    """The path of a source file. `name` is what generated code and results call it, wherever the protocol lies: its path from the
+    folder of the protocol, or the last part alone of what is not the protocol's own."""
+
+    name: str
+
+    def __new__(cls, path: str, folder: str = "") -> SourceFile:
+        self = super().__new__(cls, path)
+        inside = path.removeprefix(os.path.join(folder, "") if folder else "")
+        self.name = os.path.basename(path) if os.path.isabs(inside) else os.path.normpath(inside)
+        return self
+
+
 @dataclass(frozen=True)
 class Loc:
     """A place in a source file; line and column count from one."""
@@ -32,6 +46,11 @@ class Loc:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    @property
+    def file_name(self) -> str:
+        """What generated code and results call the file."""
+        return self.file.name if isinstance(self.file, SourceFile) else os.path.basename(self.file)
 
 
 RESOLVED: Any = None

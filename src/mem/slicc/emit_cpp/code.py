@@ -337,7 +337,7 @@ class Code:
         self.out("look_again_next_cycle();")
 
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
-        where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
+        where = f"{quoted(s.loc.file_name)}, {s.loc.line}"
         if self.probe is not None:
             self.out("return nullptr;")
         elif isinstance(s.message, ast.Literal):  # no string is made on the hot path
@@ -349,7 +349,7 @@ class Code:
         if self.probe is not None:
             return
         condition = self.expr(s.condition)
-        where = f"{quoted(s.loc.file.rsplit('/', 1)[-1])}, {s.loc.line}"
+        where = f"{quoted(s.loc.file_name)}, {s.loc.line}"
         self.out(f"protocol_assert({condition}, {quoted('assertion failed: ' + condition)}, {where});")
 
     def _DebugPrint(self, s: ast.DebugPrint) -> None:
@@ -382,7 +382,7 @@ def after(handler: ast.Function | None) -> str:
 def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
     """Says where a node is: as a statement, which adds the file to `files`, or in a comment for errors of the C++ compiler alone. `what`
     begins there, if that is given."""
-    name = node.loc.file.rsplit("/", 1)[-1]
+    name = node.loc.file_name
     if files is not None:
         files[name] = None
     return (f"in({quoted(what)}, " if what else "at(") + f"{quoted(name)}, {min(node.loc.line, LAST_LINE)});"

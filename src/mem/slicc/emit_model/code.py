@@ -93,4 +93,4 @@ class ModelCode(Code):
         self.out(f"if (!({condition})) error_at_({quoted(self.where(s))}, {quoted('assertion failed: ' + condition)});")
 
     def where(self, s: ast.Node) -> str:
-        return f"{s.loc.file.rsplit('/', 1)[-1]}:{s.loc.line}"
+        return f"{s.loc.file_name}:{s.loc.line}"

@@ -35,7 +35,7 @@ def last_line(text: str, first: int) -> int:
 
 def tables(subject: Subject) -> dict[str, Any]:
     slicc = buildproto.find_protocol(str(subject.machine.protocol))
-    sources = {p.name: p.read_text(encoding="utf-8", errors="replace")
+    sources = {buildproto.name_of(p, slicc): p.read_text(encoding="utf-8", errors="replace")
                for p in buildproto.protocol_inputs(slicc) if p.suffix in (".sm", ".slicc")}
     ends: dict[tuple[str, int], int] = {}
 
