@@ -21,6 +21,8 @@ from moscope.schema.units import Count, Flag, Quantity, Size, Time
 
 from .machine import Dram, field_kinds, replace
 
+UNIT: dict[type[Quantity], str] = {Time: "fs", Size: "B"}
+
 
 def standards_dir() -> Path:
     return root() / "configs" / "dram"
@@ -64,6 +66,8 @@ def check_dram(dram: Dram) -> None:
         if fitting:  # the parts are as the standard has them: the channels, ganged to one bus, are too many for them
             key, right = "channels", f"{' or '.join(fitting)}, or dram.settings.ganged=false"
             wrong = f"{dram.channels} channels are ganged: {wrong}"
+    if (kind := _kind(key)) is not None:
+        wrong, right = (re.sub(r"(?<!\S)-?\d+(?!\S)", rf"\g<0>{UNIT[kind]}", text) for text in (wrong, right))
     name = f"dram.{key}" if key in field_kinds(Dram) and key not in dram.settings else f"dram.settings.{key}"
     raise ConfigError(f"{name}: {wrong}", right)
 
@@ -81,10 +85,15 @@ def _refusal(dram: Dram) -> str | None:
     return None
 
 
+def _kind(key: str) -> type[Quantity] | None:
+    """Of a key whose name says in what the engine counts it: UNIT, which a plain number of a setting is in, too."""
+    return Time if "_fs" in key else Size if key.endswith("_bytes") else None
+
+
 def _plain(value: Any, key: str) -> Any:
     if isinstance(value, str) and re.match(r"\s*[-+]?\d", value):
-        # A quantity with its unit, as all others are written; the key says in what the engine counts it.
-        kind: type[Quantity] | None = Time if "_fs" in key else Size if key.endswith("_bytes") else None
+        # A quantity with its unit, as all others are written.
+        kind = _kind(key)
         if kind is not None:
             try:
                 return int(kind(value).amount)
