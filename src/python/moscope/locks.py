@@ -3,6 +3,7 @@
 
 import errno
 import fcntl
+from pathlib import Path
 from typing import IO, Any
 
 # Of file systems without locks, such as Lustre that is mounted without them. They do without.
@@ -19,3 +20,9 @@ def take(handle: IO[Any], *, wait: bool = True) -> bool:
         if error.errno not in NO_LOCKS:
             raise
     return True
+
+
+def held(path: Path) -> bool:
+    """Whether the lock of this file is taken, be it by this process. Never on a file system without locks."""
+    with path.open("w") as handle:
+        return not take(handle, wait=False)

@@ -60,6 +60,11 @@ def test_initial_file_systems_unused_for_a_week_are_removed_but_for_the_last_one
     assert {path.stem for path in tmp_path.iterdir()} == {str(n) for n in range(initramfs.KEPT)}
     for path in tmp_path.iterdir():
         os.utime(path)
+    for name, age in ((".a.cpio.0.host.1.1", 8 * day), (".b.cpio.0.host.1.1", day)):  # what killed processes were writing
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    initramfs._forget_the_oldest(tmp_path)
+    assert [path.name for path in tmp_path.glob(".*")] == [".b.cpio.0.host.1.1"]
     (tmp_path / "old.cpio").touch()
     os.utime(tmp_path / "old.cpio", (time.time() - 6 * day,) * 2)
     initramfs._forget_the_oldest(tmp_path)

@@ -65,6 +65,14 @@ def test_a_removed_folder_is_fetched_again(apt: Path) -> None:
     assert fetch() == package and len(apt.read_text().splitlines()) == 2
 
 
+def test_what_a_killed_download_left_is_removed_when_the_package_is_fetched_again(apt: Path) -> None:
+    place = packages.cache() / "packages"
+    for name in (".package-meta_abcdefgh", ".package-meta-data_abcdefgh"):  # the second: of another package, perhaps under way
+        (place / name / "tree").mkdir(parents=True)
+    package = fetch()
+    assert {path.name for path in place.iterdir()} == {".package-meta-data_abcdefgh", package.sha256}
+
+
 def test_without_a_network_the_user_reads_what_else_would_do(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OFFLINE", "1")
     with pytest.raises(UserError, match=r"^meta: the package cannot be fetched \(Could not resolve.*--kernel FILE names one$"):

@@ -52,8 +52,11 @@ def test_a_script_runs_in_the_tree_of_the_image_and_makes_it_another_image(monke
     monkeypatch.setattr(rootimage, "_program", lambda *_, **__: rootimage.Program(tmp_path))
     monkeypatch.setattr(rootimage, "_run", run)
     script = "echo 'a  b' >$HOME/made"
+    left = tmp_path / "root" / f".root-{rootimage._recipe(('one',), '')}_killed"
+    left.mkdir(parents=True)
     plain, completed = rootimage.find(print, ("one",)), rootimage.find(print, ("one",), script)
     assert plain.sha256 != completed.sha256 and len(made) == 4
+    assert not left.exists(), "what a process that was killed has left"
     assert rootimage.find(print, ("one",), script) == completed and len(made) == 4, "from the cache"
     assert not [a for a in made[0] if "hook" in a]
     hook = next(a for a in made[2] if "hook" in a).partition("=")[2]

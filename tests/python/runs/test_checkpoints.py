@@ -55,6 +55,16 @@ def test_each_format_has_files_of_its_own(engine: ModuleType, monkeypatch: pytes
     assert len(boots) == 2 and before.exists()
 
 
+def test_what_a_killed_process_has_written_of_one_is_removed(engine: ModuleType, boots: list[Path]) -> None:
+    path = checkpoints.folder() / f"{checkpoints.key(CONFIG)}.ckpt"
+    path.parent.mkdir(parents=True)
+    parts = [path.with_name(f"{name}.part-123") for name in (path.name, "another.ckpt")]  # the second may be under way
+    for part in parts:
+        part.touch()
+    assert at_prompt(CONFIG).checkpoint == path
+    assert [part.exists() for part in parts] == [False, True]
+
+
 def older(name: str, age_s: int) -> Path:
     """A checkpoint that was used so long ago."""
     path = checkpoints.folder() / f"{name}.ckpt"

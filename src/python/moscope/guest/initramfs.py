@@ -136,11 +136,14 @@ def _keep(content: bytes) -> Initramfs:
 
 
 def _forget_the_oldest(folder: Path) -> None:
-    """Removes what is beyond the KEPT last written ones and older than a week: a sweep that is under way may yet need its own."""
+    """Removes what is beyond the KEPT last written ones and older than a week: a sweep that is under way may yet need its own. So old
+    are also files that a killed process was writing."""
     written: dict[Path, float] = {}
-    for path in folder.glob("*.cpio"):
+    for path in folder.iterdir():
         with suppress(FileNotFoundError):  # another start may forget it, too
             written[path] = path.stat().st_mtime
-    for path in sorted(written, key=lambda p: written[p], reverse=True)[KEPT:]:
-        if written[path] < time.time() - WEEK:
+    whole = [path for path in written if path.suffix == ".cpio"]
+    last = sorted(whole, key=lambda p: written[p], reverse=True)[:KEPT]
+    for path in written:
+        if path not in last and written[path] < time.time() - WEEK:
             path.unlink(missing_ok=True)

@@ -57,6 +57,18 @@ def locked(name: str) -> Iterator[None]:
                         "(XDG_CACHE_HOME names it)") from error
 
 
+@contextmanager
+def scratch(folder: Path, lock: str) -> Iterator[Path]:
+    """A folder below `folder` to make something in; it is gone afterwards. The caller holds the lock of this name: what a process was
+    killed over that held it before is removed first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if locks.held(cache() / f"{lock}.lock"):  # without locks it may be another's that works on it
+        for left in folder.glob(f".{lock}_*"):  # no lock's name has a "_"
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{lock}_") as made:
+        yield Path(made)
+
+
 def digest_of(file: Path) -> str:
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
@@ -136,7 +148,7 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
         if wanted is None:
             refusal = problem
             continue
-        got = _download_one(wanted, options)
+        got = _download_one(name, wanted, options)
         if isinstance(got, Package):
             return got
         refusal = got
@@ -181,17 +193,16 @@ def _candidate(name: str, leads_to: str, options: list[str]) -> tuple[str | None
     return (match.group(1), "") if match else (None, f"{name} depends on nothing called {leads_to}...")
 
 
-def _download_one(name: str, options: list[str]) -> Package | str:
-    packages = cache() / "packages"
-    packages.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=packages, prefix=".fetch-") as scratch:
-        got = _apt(["apt-get", *options, "-q", "download", name], cwd=scratch)
-        files = list(Path(scratch).glob("*.deb"))
+def _download_one(asked: str, name: str, options: list[str]) -> Package | str:
+    """The package `name`, or why it cannot be had; `asked`: the name of which the lock is held."""
+    with scratch(cache() / "packages", f"package-{asked}") as place:
+        got = _apt(["apt-get", *options, "-q", "download", name], cwd=str(place))
+        files = list(place.glob("*.deb"))
         if got.returncode != 0 or len(files) != 1:
             return _last_line(got)
         sha256 = digest_of(files[0])
         version = _apt(["dpkg-deb", "-f", str(files[0]), "Version"]).stdout.strip()
-        unpacked = Path(scratch, "tree")
+        unpacked = place / "tree"
         extracted = _apt(["dpkg-deb", "-x", str(files[0]), str(unpacked)])
         if extracted.returncode != 0:
             return _last_line(extracted)

@@ -11,7 +11,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,11 +74,9 @@ def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
     instead = "--disk FILE names an image of your own"
     mmdebstrap = _program("mmdebstrap", "mmdebstrap", say, instead)
     mksquashfs = squashfs_tool("mksquashfs", say, instead)
-    base = packages.cache() / "root"
-    base.mkdir(parents=True, exist_ok=True)
     say(f"making a root image with {', '.join(included)} (once; some minutes)")
-    with tempfile.TemporaryDirectory(dir=base, prefix=".make-") as scratch:
-        tree, image = Path(scratch, "tree.tar"), Path(scratch, "image")
+    with packages.scratch(packages.cache() / "root", f"root-{_recipe(included, script)}") as scratch:
+        tree, image = scratch / "tree.tar", scratch / "image"
         # Via a tar file, which holds other users' files without root privileges.
         left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
         # As text: where the tree belongs to a name space of users, the script's file may not be readable there.

@@ -74,6 +74,7 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(path.with_suffix(".lock")):
         if not (path.exists() and console.exists()) or not _readable(path):
+            _remove_parts(path)
             _boot(config, path, console, report, create)
             _forget_the_oldest()
         os.utime(path)
@@ -124,6 +125,13 @@ def _locked(path: Path) -> Iterator[None]:
         while not locks.take(handle, wait=False):
             time.sleep(0.1)
         yield
+
+
+def _remove_parts(path: Path) -> None:
+    """Removes what processes have left that were killed as they wrote this checkpoint (src/board/checkpoint.cc). Its lock is held."""
+    if locks.held(path.with_suffix(".lock")):  # without locks others may write it
+        for left in path.parent.glob(f"{path.name}.part-*"):
+            left.unlink(missing_ok=True)
 
 
 def _forget_the_oldest() -> None:
