@@ -89,9 +89,27 @@ def test_what_set_may_change_is_not_compared_with_what_was_published(moscope: Mo
     (("l2.ways=8", "references.l2=14"), {"l2"}),
 ])
 def test_references_hold_for_what_an_option_cannot_change(sets: tuple[str, ...], kept: set[str]) -> None:
-    found = references.latency_references(load_machine("opteron48", sets).references, sets)
+    machine = load_machine("opteron48", sets)
+    found = references.latency_references(machine, sets)
     assert {name for name in ("l1", "l2", "l3", "dram", "dram_hop") if getattr(found, name) is not None} == kept
-    assert bool(references.bandwidth_references("opteron48", sets)) == (kept >= {"dram"})
+    assert bool(references.bandwidth_references(machine, sets)) == (kept >= {"dram"} and machine.name == "opteron48")
+
+
+@pytest.mark.parametrize(("change", "kept", "said"), [
+    ("", {"l1", "l2", "l3", "dram", "dram_hop"}, ""),
+    ('topology="ring"', {"l1", "l2", "l3"}, "The published values are those of opteron48 without this file's topology. Rows that"),
+    ('l1d=replace(m.l1d, ways=4), cores_per_chip=4', set(), "without this file's cores_per_chip, l1d. Rows that such a difference may"),
+    ('topology="ring", name="mine"', {"l1", "l2", "l3", "dram", "dram_hop"}, ""),  # its author says what it is held against
+])
+def test_an_edited_copy_is_not_compared_with_what_was_published_of_another_machine(tmp_path: Path, change: str, kept: set[str],
+                                                                                   said: str) -> None:
+    file = tmp_path / "copy.py"
+    file.write_text(f"from moscope.config import replace\nfrom opteron48 import machine as m\nmachine = replace(m, {change})\n")
+    machine = load_machine(str(file))
+    found = references.latency_references(machine, ())
+    assert {name for name in ("l1", "l2", "l3", "dram", "dram_hop") if getattr(found, name) is not None} == kept
+    assert bool(references.bandwidth_references(machine)) == (kept >= {"dram"} and machine.name == "opteron48")
+    assert said in references.note(machine, ()) and bool(said) == bool(references.note(machine, ()))
 
 
 def test_a_protocol_with_one_cache_has_one_cache_row(moscope: Moscope) -> None:

@@ -57,7 +57,7 @@ class Bandwidth:
 def loads(subject: Subject) -> list[Load]:
     machine = subject.machine
     per_chip, chips, cores = int(machine.cores_per_chip), int(machine.chips), machine.cores
-    references = bandwidth_references(machine.name, subject.sets)
+    references = bandwidth_references(machine, subject.sets)
     everywhere = tuple(range(chips))
 
     def load(name: str, over: range, nodes: list[tuple[int, ...]]) -> Load:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which published figures a machine is compared with. They hold for the machine of its file: a `--set` that changes how
-long accesses take leaves none of them, so that a prediction for another machine is not judged by them. Nothing is computed
-from references.
+long accesses take leaves none of them, so that a prediction for another machine is not judged by them. An edited copy of one of
+moscope's files is held against that file as long as it has its name; under another, references are its author's. Nothing is
+computed from references.
 
 Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1).
 Magny-Cours: the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD's slides (docs/machines.md, L). A node's
@@ -10,8 +11,10 @@ figure is derived, the machine's divided by its nodes. Variants without publishe
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from moscope.config import References
+from moscope.config import Machine, References, load_machine, machine_names
+from moscope.config.machine import field_kinds
 
 _PUBLISHED = {
     "opteron48": (8, {"machine": 51.5}),
@@ -28,29 +31,44 @@ def _groups(sets: Sequence[str]) -> set[str]:
     return {text.partition("=")[0].strip().partition(".")[0] for text in sets} - set(NEUTRAL)
 
 
-def latency_references(references: References, sets: Sequence[str]) -> References:
+def _edited(machine: Machine) -> set[str]:
+    """In what a machine differs from the one of moscope's that has its name: an edited copy of its file, or options."""
+    if machine.name not in machine_names():
+        return set()
+    own = load_machine(machine.name)
+    return {key for key in field_kinds(Machine) if _comparable(machine, key) != _comparable(own, key)} - set(NEUTRAL)
+
+
+def _comparable(machine: Machine, key: str) -> Any:
+    return {(*sorted((e.a, e.b)), e.width, e.clock) for e in machine.edges()} if key == "topology" else getattr(machine, key)
+
+
+def latency_references(machine: Machine, sets: Sequence[str]) -> References:
     """Of the machine's references, those that hold for it with these `--set`, and those that are set themselves."""
-    groups = _groups(sets)
+    groups = _groups(sets) | _edited(machine)
     beyond = {"dram", "dram_hop"}
     lost = beyond | ({"l1", "l2", "l3"} if groups - set(BEYOND_L3) else set()) if groups else set()
     given = {text.partition("=")[0].strip().removeprefix("references.") for text in sets}
-    return replace(references, **dict.fromkeys(lost - given))
+    return replace(machine.references, **dict.fromkeys(lost - given))
 
 
-def bandwidth_references(machine: str, sets: Sequence[str] = ()) -> dict[str, tuple[float, str]]:
+def bandwidth_references(machine: Machine, sets: Sequence[str] = ()) -> dict[str, tuple[float, str]]:
     """Load name to (GB/s, "published" or "derived")."""
-    if _groups(sets):
+    if _groups(sets) or _edited(machine):
         return {}
-    nodes, figures = _PUBLISHED.get(machine, (1, {}))
+    nodes, figures = _PUBLISHED.get(machine.name, (1, {}))
     known = {name: (value, "published") for name, value in figures.items()}
     if "machine" in figures:
         known["node"] = (figures["machine"] / nodes, "derived")
     return known
 
 
-def note(machine: str, references: References, sets: Sequence[str]) -> str:
+def note(machine: Machine, sets: Sequence[str]) -> str:
     """What people read under a table that lacks references; empty if it lacks none."""
-    if latency_references(references, sets) == references and (not _groups(sets) or machine not in _PUBLISHED):
+    groups, edited = _groups(sets), _edited(machine)
+    if latency_references(machine, sets) == machine.references and (not groups | edited or machine.name not in _PUBLISHED):
         return ""
     changed = " ".join(f"--set {text}" for text in sets if text.partition("=")[0].strip().partition(".")[0] not in NEUTRAL)
-    return f"The published values are those of {machine} without {changed}. Rows that such an option may change have no reference."
+    file = f"this file's {', '.join(sorted(edited - groups))}" if edited - groups else ""
+    return (f"The published values are those of {machine.name} without {' and '.join(filter(None, (changed, file)))}. Rows that such "
+            f"{'an option' if changed else 'a difference'} may change have no reference.")

@@ -82,7 +82,7 @@ def measuring_core(machine: Machine) -> int:
 def levels(subject: Subject) -> list[Level]:
     """The rows of the table, nearest first."""
     machine, rows = subject.machine, []
-    references = latency_references(machine.references, subject.sets)
+    references = latency_references(machine, subject.sets)
     published = {"L1": references.l1, "L2": references.l2, "L3": references.l3}
     inner = 0
     for name, size in cache_sizes(subject):
