@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope import cli, commands, errors, jsonio
+from moscope import bootstrap, cli, commands, errors, jsonio, paths
 
 
 def write_command(folder: Path, name: str, body: str) -> None:
@@ -46,6 +46,33 @@ def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFi
     write_command(extra, "probe", body)
     assert cli.main(["probe"]) == code
     assert capfd.readouterr() == ("", text)
+
+
+def interrupted_already() -> None:
+    """In a process that begins: an interruption waits, as it does for a start that has not come as far as to answer it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("command, said", [
+    ((str(paths.root() / "moscope"), "isa"), "moscope: interrupted; the next start goes on from here\n"),
+    (("-P", "-m", "moscope", "isa"), "moscope: interrupted\n"),
+])
+def test_an_interruption_of_the_start_is_answered_without_a_traceback(command: tuple[str, ...], said: str) -> None:
+    got = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, env=bootstrap.clean_environment(),
+                         preexec_fn=interrupted_already)
+    assert (got.returncode, got.stdout, got.stderr) == (130, "", said)
+
+
+def test_interruptions_wait_while_python_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def execve(*_: object) -> None:
+        raise SystemExit(signal.SIGINT in signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT}))
+
+    monkeypatch.setattr(os, "execve", execve)
+    with pytest.raises(SystemExit, match="True"):
+        bootstrap.front_end(sys.executable, [])
+    launcher = (paths.root() / "moscope").read_text(encoding="utf-8")
+    assert launcher.index("SIG_BLOCK") < launcher.index("from moscope")
 
 
 def test_a_terminal_that_closes_is_an_interruption_and_nothing_is_said_to_it(extra: Path) -> None:

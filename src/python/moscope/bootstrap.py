@@ -165,6 +165,10 @@ def venv_dir(purpose: str = "") -> Path:
     return paths.cache_dir() / f"venv-{purpose + '-' if purpose else ''}{key.hexdigest()[:16]}"
 
 
+def python_of(venv: Path) -> str:
+    return str(venv / "bin" / "python")
+
+
 def venv_ready(venv: Path) -> bool:
     return (venv / "complete").exists()
 
@@ -194,7 +198,7 @@ def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
             return
         voice.say(f"setting up Python packages in {venv} (once per version of {requirements(purpose).name})")
         log = venv.with_suffix(".log")
-        python = str(venv / "bin" / "python")
+        python = python_of(venv)
         steps = [
             [sys.executable, "-m", "venv", "--clear", str(venv)],
             # PEP 517: a package that comes as source is built where `wheel` is, which a new environment lacks.
@@ -239,7 +243,7 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     log = paths.build_dir() / "build.log"
     own_log = log.with_name(f"build.{os.getpid()}.log")  # another start may be building, too
     jobs = len(os.sched_getaffinity(0))
-    command = [str(venv / "bin" / "python"), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
+    command = [python_of(venv), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
     try:
         code = run_logged(command, own_log, voice, clean_environment())
     finally:
@@ -370,17 +374,18 @@ def prepare(voice: Voice) -> Path:
     return venv
 
 
-def front_end(venv: Path, argv: list[str]) -> NoReturn:
-    python = str(venv / "bin" / "python")
+def front_end(python: str, argv: list[str]) -> NoReturn:
     sys.stderr.flush()
+    environment = front_end_environment()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until cli.main can answer: a Python that starts has a traceback only
     # -P: the caller's working folder is no place to import from.
-    os.execve(python, [python, "-P", "-m", "moscope", *argv], front_end_environment())
+    os.execve(python, [python, "-P", "-m", "moscope", *argv], environment)
 
 
 def complete(argv: list[str]) -> NoReturn:
     """Answers a shell at once: with what there is, and with nothing before the first start has set it up."""
     if venv_ready(venv_dir()):
-        front_end(venv_dir(), argv)
+        front_end(python_of(venv_dir()), argv)
     sys.exit(0)
 
 
@@ -391,6 +396,7 @@ def main(argv: list[str]) -> NoReturn:
         print(f"moscope {VERSION}")
         sys.exit(0)
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which the launcher has blocked
         if COMPLETE in os.environ:
             complete(argv)
         targets = build_targets(argv[1:]) if argv[:1] == ["build"] else None
@@ -399,7 +405,7 @@ def main(argv: list[str]) -> NoReturn:
             build(venv, targets, voice)
             sys.exit(0)
         ensure_built(venv, voice)
-        front_end(venv, argv)
+        front_end(python_of(venv), argv)
     except MoscopeError as error:
         print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)

@@ -307,9 +307,10 @@ def main(arguments: list[str]) -> int:
     streams.prepare()
     _hear_polite_ends()
     output = _file(1)
-    if completion.asked():
-        return _complete()
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which the start has blocked (bootstrap.front_end)
+        if completion.asked():
+            return _complete()
         code = _dispatch(arguments)
         if code == errors.INTERRUPTED:  # typer's answer to an interruption
             raise KeyboardInterrupt

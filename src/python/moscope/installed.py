@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command `moscope` of an installed package: what the launcher does before it starts the front end, less the building."""
 
-import os
 import sys
 from typing import NoReturn
 
@@ -16,4 +15,4 @@ def main() -> NoReturn:
     if arguments == ["--version"]:
         print(f"moscope {VERSION}")
         sys.exit(0)
-    os.execve(sys.executable, [sys.executable, "-P", "-m", "moscope", *arguments], bootstrap.front_end_environment())
+    bootstrap.front_end(sys.executable, arguments)
