@@ -229,6 +229,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(root: Path, arguments: list
     assert (got.returncode, got.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough_changes_no_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], options: list[str]) -> None:
+    write_command(extra, "probe", "import os; r, w = os.pipe(); os.close(r); os.dup2(w, shared.result_fd); "
+                  "shared.answer({'schema': 'x'}, lambda: os.write(1, b'found')); return 1")
+    assert cli.main(["probe", *options]) == errors.FOUND
+    assert capfd.readouterr().err == ""
+
+
 def test_a_pipe_that_broke_elsewhere_is_a_failure(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_command(extra, "probe", "import os; r, w = os.pipe(); os.close(r); os.write(w, b'for a process that has ended')")
     assert cli.main(["probe"]) == errors.SimulatorBug.exit_code

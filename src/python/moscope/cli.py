@@ -69,6 +69,20 @@ class Shared:
             data = data[os.write(self.result_fd, data):]
 
 
+    def answer(self, document: dict[str, Any], text: Callable[[], None]) -> None:
+        """The result of a command whose exit code says what it found: the JSON object, or what `text` prints. Where the reader of the
+        output ends first (`| head`), the command goes on to its exit code."""
+        try:
+            self.result(document)
+            if not self.json:
+                text()
+                sys.stdout.flush()
+        except (BrokenPipeError, SystemExit) as end:
+            if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):  # rich ends so
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 # Parameters that `command` adds to each function, in the order in which `--help` shows them.
 _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
     "machine": (Annotated[str, typer.Option(metavar="NAME|FILE.py", help="Machine to simulate.")], DEFAULT_MACHINE),

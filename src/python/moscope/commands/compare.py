@@ -50,11 +50,9 @@ def compare(shared: Shared,
         raise UserError(f"--fail-if: {error}") from None
     except RunDirectoryError as error:
         raise UserError(str(error)) from None
-    shared.result(document(found, alone, ok=not failed and not untested))
     if html:
         write_page(html, found, alone, a, b)
-    if not shared.json:
-        text.show(found, alone)
+    shared.answer(document(found, alone, ok=not failed and not untested), lambda: text.show(found, alone))
     for pair in failed:
         print(f"--fail-if {fail_if}: holds for {pair['b']}", file=sys.stderr)
     if untested and not failed:

@@ -63,10 +63,7 @@ def crosscheck(shared: Shared,
     with jsonio.atomic_dir(out) as folder:
         document = check.run(user, subject, wanted, folder.resolve(), together, shared.say)
         (folder / "crosscheck.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
-    if shared.json:
-        shared.result(document)
-    else:
-        _print(document)
+    shared.answer(document, lambda: _print(document))
     return errors.OK if document["ok"] else errors.FOUND
 
 

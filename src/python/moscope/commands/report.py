@@ -64,9 +64,7 @@ def audited(shared: Shared, run_dir: Path) -> bool:
     if not points:
         raise UserError(f"{run_dir}: has no finished point: expected one with recorded transactions")
     made = audit.document(points)
-    shared.result(made)
-    if not shared.json:
-        print("\n".join(audit.text(made)))
+    shared.answer(made, lambda: print("\n".join(audit.text(made))))
     return bool(made["ok"])
 
 

@@ -39,8 +39,5 @@ def trace(shared: Shared,
     trace_files.write_diagrams(document, svg, png)
     if shared.out:
         trace_files.write_folder(shared.out, document)
-    if shared.json:
-        shared.result(document)
-    else:
-        trace_text.print_trace(document, trace_text.end_texts(whole))
+    shared.answer(document, lambda: trace_text.print_trace(document, trace_text.end_texts(whole)))
     return errors.FOUND if document.get("violations") or document.get("protocol_error") else errors.OK

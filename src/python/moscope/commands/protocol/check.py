@@ -88,9 +88,8 @@ def check(shared: Shared,
     documents, found = _tested(shared, subjects, protocol, ops, shrink, counterexample, chosen)
     document = protocol_check.together(documents)
     document = document if document["ok"] else _with(document, found)
-    shared.result(document)
+    shared.answer(document, lambda: _print(document))
     if not shared.json:
-        _print(document)
         _show(shared, found)
     if document.get("stopped"):
         raise KeyboardInterrupt

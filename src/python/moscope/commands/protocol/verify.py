@@ -83,9 +83,7 @@ def verify(shared: Shared,
         file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
         script = without_script(shared, lambda: _script(shared, protocol, bounds, answer["steps"], file, shrink))
     document = protocol_verify.document(Path(protocol).stem, bounds, answer, script)
-    shared.result(document)
-    if not shared.json:
-        _print(document)
+    shared.answer(document, lambda: _print(document))
     return errors.OK if document["ok"] else errors.FOUND
 
 
