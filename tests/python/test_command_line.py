@@ -55,7 +55,7 @@ def interrupted_already() -> None:
 
 
 @pytest.mark.parametrize("command, said", [
-    ((str(paths.root() / "moscope"), "isa"), "moscope: interrupted; the next start goes on from here\n"),
+    ((str(paths.root() / "moscope"), "isa"), "moscope: interrupted; the next start continues from here\n"),
     (("-P", "-m", "moscope", "isa"), "moscope: interrupted\n"),
 ])
 def test_an_interruption_of_the_start_is_answered_without_a_traceback(command: tuple[str, ...], said: str) -> None:
