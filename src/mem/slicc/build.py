@@ -14,7 +14,7 @@ from .ast import Loc
 
 MAX_EXPRESSION_DEPTH = 200
 MAX_DIGITS = 40
-"""Of a number: more fit no type of the generated code, and Python reads only some thousands."""
+"""The digits that a number keeps: no type of the generated code holds more, and Python converts at most some thousands."""
 
 NODES: dict[str, tuple[Callable[..., ast.Node], str]] = {
     "protocol_decl": (ast.ProtocolDecl, "@ name options"),
@@ -91,7 +91,7 @@ class Builder(Transformer[Token, list[ast.Node]]):
         return Loc(self.file, child.line or 0, child.column or 0) if isinstance(child, Token) else child.loc
 
     def _node(self, node: Callable[..., ast.Node], children: list[str], given: list[Any]) -> ast.Node:
-        """A node of the table."""
+        """A node for a rule in the table `NODES`."""
         values: dict[str, Any] = {}
         for name, child in zip(children, given, strict=False):  # a function without a body has one child less
             if name.startswith("@"):

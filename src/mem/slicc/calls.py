@@ -60,7 +60,7 @@ class CallResolver:
         self.diagnostics.error(call.loc, f"{call.name}: misplaced: expected within an {where}")
 
     def expect(self, expr: Expr, name: str, what: str) -> None:
-        """Resolves an expression and reports if its type is not the one of this name."""
+        """Resolves an expression and reports an error if its type is not the one called `name`."""
         self.expr(expr)
         if not self.is_unknown(expr.type) and expr.type.name != name:
             self.diagnostics.error(expr.loc, f"{what}: of type {expr.type}: expected {name}")
@@ -207,7 +207,8 @@ class CallResolver:
                 arg.type = self.unknown
 
     def choose(self, overloads: list[ast.Function], args: list[Expr], loc: ast.Loc, what: str) -> ast.Function | None:
-        """The overload that fits the arguments best, the first of equals; None, with an error, when none fits."""
+        """The overload that fits the arguments best; the first one if several fit equally well. None, with an error, when none
+        fits."""
         best: ast.Function | None = None
         best_price = 0
         for function in overloads:

@@ -78,7 +78,8 @@ class Checker:
     # ---- ports and messages
 
     def _prints(self, block: list[Stmt]) -> None:
-        """moscope prints nothing there, and gem5 marks what is missing or too much in its output."""
+        """Warns of a DPRINTF whose number of values differs from that of its format: gem5 marks the difference in its output.
+        moscope prints nothing there."""
         for statement in ast.walk_statements(block):
             if isinstance(statement, ast.DebugPrint):
                 slots = statement.format.replace("%%", "").count("%")
@@ -250,7 +251,8 @@ class Checker:
         self.warn(stalls[0].loc, f"machine '{machine.name}': never wakes stalled messages: expected wakeUpBuffers(address)", "no-wakeup")
 
     def _stalls_of_other_ports(self, machine: Machine) -> None:
-        """Reports a stall_and_wait of a port whose message the transition is not about: that port may hold another message, or none."""
+        """Warns of a stall_and_wait on another port than the one whose message caused the transition: that port may hold another
+        message, or none."""
         ports = _ports_of_events(machine)
         stalls = {action.name: [s for s in ast.walk_statements(action.body) if isinstance(s, ast.StallAndWait)]
                   for action in machine.actions}
@@ -362,7 +364,7 @@ def _ports_of_events(machine: Machine) -> dict[str, set[str]]:
 
 
 def _events_of(expr: ast.Expr, machine: Machine) -> set[str]:
-    """The events that an expression can give, as far as they are named in the text."""
+    """The events that an expression can give, as far as its text names them."""
     if isinstance(expr, ast.EnumRef):
         return {expr.value_name}
     if isinstance(expr, ast.Call) and expr.function is not None and expr.function.body is not None:

@@ -7,7 +7,8 @@ from .check_ends import Warn, blocks
 
 
 def check_data(program: ast.Program, warn: Warn) -> None:
-    """An `assert` may compare bytes: the checking library has them. What is printed decides nothing."""
+    """Warns of comparisons, except in an `assert`, which the checking library evaluates with the bytes, and in debug output,
+    which decides nothing."""
     for block in blocks(program):
         for statement in ast.walk_statements(block):
             if isinstance(statement, (ast.Assert, ast.DebugPrint)):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Errors about the functions that the engine calls by their names: it gives each of them what it has of a line."""
+"""Errors about the functions that the engine calls by name. The engine can pass only what it has for a line (TBE, entry, address,
+state), so other parameters are errors."""
 from __future__ import annotations
 
 from . import ast
@@ -8,12 +9,12 @@ from .errors import Diagnostics, describe
 _SETTERS = ("setState", "setAccessPermission")
 _FORMS = {"getAccessPermission": [["Addr"]], "getNextState": [["Addr"]],
           "functionalRead": [["Addr", "Packet"], ["Addr", "Packet", "WriteMask"]]}
-"""The types of parameters with which the engine calls these."""
+"""The parameter types with which the engine can call each of these functions."""
 
 
 def hook(machine: ast.Machine, name: str) -> ast.Function | None:
-    """getState, setState or setAccessPermission as the engine calls it: of several, the one that gem5's call has the arguments for,
-    whatever was declared first."""
+    """The overload of getState, setState or setAccessPermission that the engine calls: the one whose parameters match the
+    arguments of gem5's call, in whatever order the overloads are declared."""
     found = machine.function(name)
     if len(found) <= 1:
         return found[0] if found else None
@@ -21,7 +22,7 @@ def hook(machine: ast.Machine, name: str) -> ast.Function | None:
 
 
 def _given(machine: ast.Machine, name: str) -> list[ast.Type | None]:
-    """The types of what gem5 passes."""
+    """The types of the arguments that gem5 passes."""
     addr = next((f.type for function in machine.function(name) for f in function.formals if f.type.name == "Addr"), None)
     given = [machine.tbe_type if name != "setAccessPermission" else None, machine.entry_type]
     return [*(type_ for type_ in given if type_ is not None), addr, *([machine.state_type] if name in _SETTERS else [])]
@@ -57,7 +58,7 @@ def _has_form(function: ast.Function, forms: list[list[str]]) -> bool:
 
 
 def _of_a_line(machine: ast.Machine, function: ast.Function, diagnostics: Diagnostics) -> None:
-    """Each parameter is the line's TBE, cache entry or address; of a setter also the new state."""
+    """Checks that each parameter is the line's TBE, cache entry or address, or, of a setter, the new state."""
     given = [machine.tbe_type, machine.entry_type, machine.state_type if function.name in _SETTERS else None]
     for formal in function.formals:
         if formal.type.name != "Addr" and not any(formal.type is type_ for type_ in given):

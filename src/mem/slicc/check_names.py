@@ -41,7 +41,8 @@ def _of_functions(functions: list[ast.Function]) -> Iterator[tuple[str, _Named]]
 
 
 def _enumerations(program: ast.Program, diagnostics: Diagnostics) -> None:
-    """Values whose names in C++, TYPE_VALUE, are not theirs alone, and enumerations with more values than a byte tells apart."""
+    """Reports values that share their C++ name, TYPE_VALUE, with another value, and enumerations with more values than a byte can
+    distinguish."""
     names: dict[str, ast.EnumValue] = {}
     for type_ in [*program.types, *(type_ for machine in program.machines for type_ in machine.types)]:
         if not type_.is_enum:

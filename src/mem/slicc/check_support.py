@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reports every use of a function, method or type that moscope's runtime does not define (supported.py), at its place in the
-protocol, so that nothing of it is first found by the C++ compiler. What a protocol's own C++ header defines is used as it is."""
+protocol, so that the C++ compiler does not have to find it. What a protocol's own C++ header defines is used as it is."""
 from __future__ import annotations
 
 import re
@@ -100,7 +100,7 @@ class _Support:
                                    + expected(type_.name, TYPES, "a type that moscope or the protocol's header defines"))
 
     def methods_of(self, type_: ast.Type) -> None:
-        """Methods without a body in a structure of the protocol's own."""
+        """Reports methods without a body in a structure that the protocol itself defines."""
         if type_.is_external:
             return
         for overloads in type_.methods.values():
@@ -141,7 +141,7 @@ class _Support:
                 self.method(expr)
 
     def counts(self, table: ast.Name) -> None:
-        """What check_allocate names says how many places it has free."""
+        """Reports a table in check_allocate that cannot say how many free places it has."""
         type_ = table.type
         own = {type_.name, "areNSlotsAvailable"} <= self.own
         is_buffer = isinstance(table.decl, ast.Param) and table.decl.is_buffer

@@ -9,7 +9,7 @@ NUMBERS = {"int", "uint32_t", "uint64_t", "Cycles", "Tick", "Addr", "NodeID", "b
 COMPARISONS = {"==", "!=", "<", ">", "<=", ">="}
 ONE_TYPE = {"Cycles": "Tick", "NodeID": "int", "Addr": "uint64_t", "Scalar": "uint64_t", "HTMSequencer": "Sequencer",
             "WireBuffer": "MessageBuffer"}
-"""Types of SLICC that are one type in C++ here, each by the other's name: functions cannot differ in them alone."""
+"""Pairs of SLICC types that are the same type in the generated C++: functions cannot be overloaded on them alone."""
 _ARITHMETIC = {
     ("int", "int"): "int",
     ("Cycles", "Cycles"): "Cycles",

@@ -20,7 +20,7 @@ ALIASES = {"AbstractEntry": "AbstractCacheEntry", "Prefetcher": "RubyPrefetcher"
 OLD_TYPES = {"Address": "Addr", "Time": "Cycles or Tick"}
 """Types that gem5's SLICC no longer has, and what takes their place."""
 VIRTUAL_NETWORKS = 16
-"""How many the engine has (src/mem/ruby/network/params.hh)."""
+"""The number of virtual networks in the engine (src/mem/ruby/network/params.hh)."""
 RANGES = {"int": (-2**31, 2**31 - 1), "Cycles": (0, 2**63 - 1), "Tick": (0, 2**63 - 1), "uint32_t": (0, 2**32 - 1),
           "uint64_t": (0, 2**64 - 1)}
 _NUMBER = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
@@ -172,7 +172,7 @@ class Declarer:
             self._note_special(declared, machine)
 
     def _extend(self, known: ast.Type, more: ast.Type) -> None:
-        """Adds what a protocol's extra prelude declares to a type of the prelude, marked as added."""
+        """Adds to a type of the prelude what the protocol's extra prelude declares for it, marked with the pair "added"."""
         for member in more.members:
             if isinstance(member, (ast.ObjectDecl, ast.Function)):
                 member.pairs["added"] = "yes"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which events a trigger can have. The emitter then needs no dispatch over all events, and a function that handles an event has as
-few callers as the protocol's text shows."""
+"""The events that each trigger can have. With them, the emitter needs no dispatch over all events, and a function that handles an
+event has only the callers that the protocol's text shows."""
 from __future__ import annotations
 
 from collections import Counter
@@ -11,8 +11,8 @@ _MAX_DEPTH = 8
 
 
 def certain_events(expr: ast.Expr | None, depth: int = 0) -> list[ast.EnumValue] | None:
-    """All values that an event's expression can give, in order of appearance; None if the text does not show them. It shows them in
-    an event's name and in a call of a function that only returns such expressions."""
+    """All values that an event's expression can give, in order of appearance; None if the text does not show them. The text shows
+    them if the expression is the name of an event, or a call of a function that returns only such expressions."""
     match expr:
         case ast.EnumRef(value=value):
             return [value]

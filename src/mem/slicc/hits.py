@@ -32,8 +32,8 @@ _PROBED = {"LineAddress", "Type", "AccessMode", "Prefetch"}
 
 @dataclass
 class PureHit:
-    """`callback` is "read" or "write". `writes` are constants that the actions store into fields of the entry, such as a dirty
-    flag; a hit without them changes nothing in the controller. `touches` are the caches whose setMRU is called."""
+    """One pure hit. `callback` is "read" or "write". `writes` are constants that the actions store into fields of the entry, such
+    as a dirty flag; a hit without them changes nothing in the controller. `touches` are the caches whose setMRU is called."""
 
     transition: ast.Transition
     callback: str
@@ -111,8 +111,8 @@ def statement_looks_only(statement: Stmt, depth: int = 0, also: frozenset[str] =
 
 
 def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
-    """Whether a probe of the port may evaluate an expression: it has no side effect, and reads no more of the request than a probe
-    knows (not which core asks, nor for how many bytes), and no other port."""
+    """Whether a probe of the port may evaluate an expression: it has no side effect, reads of the request only what a probe knows
+    (not the core, and not the number of bytes), and reads no other port."""
     known: set[int] = set()
     for inner in ast.walk_expr(expr):  # outer before inner
         if isinstance(inner, ast.Member) and inner.name in _PROBED:
@@ -147,7 +147,7 @@ def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
         return True
 
     def branches(statement: ast.If) -> bool:
-        """The same of an `if`; the probe ends before a condition that it cannot evaluate."""
+        """The same for an `if`; the probe ends before a condition that it cannot evaluate."""
         ends: list[bool] = []
         for condition, body in statement.branches:
             if not probe_evaluates(condition, port):
@@ -271,7 +271,7 @@ def analyse_hits(machine: Machine) -> HitAnalysis:
     if analysis.port is None or machine.entry_type is None:
         return HitAnalysis()
     if sum(field.type.name == "DataBlock" for field in machine.entry_type.fields.values()) != 1:
-        return HitAnalysis()  # which one holds the line's bytes may depend on the state
+        return HitAnalysis()  # the array that holds the line's bytes may depend on the state
     for statement in ast.walk_statements(analysis.port.body):
         if isinstance(statement, ast.Peek):
             analysis.block_on = statement.pairs.get("block_on", analysis.block_on)

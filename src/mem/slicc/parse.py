@@ -24,7 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRELUDE = os.path.join(HERE, "prelude")
 INTERFACES = "RubySlicc_interfaces.slicc"
 MORE_PRELUDE, HEADER = ".prelude.sm", ".hh"
-"""Beside NAME.slicc: declarations that every file of the protocol may use, and the C++ of functions and types without a body."""
+"""Suffixes of files beside NAME.slicc: declarations that every file of the protocol may use, and C++ for functions and types
+without a body."""
 MAX_NESTING = 100
 MAX_INCLUDE_DEPTH = 20
 MAX_FILE_BYTES = 8 << 20
@@ -33,7 +34,7 @@ _OLD_SYNTAX = (
     (r"\blatency\s*=$", "the latency as an expression: enqueue(port, Msg, 2)"),
     (r"\bmachine\(\s*\w+\s*,$", "the type before the name: machine(MachineType:L1Cache, \"..\")"),
 )
-"""What stands before a token that today's grammar does not take, and what took its place."""
+"""Text before a token at which the parser fails in protocols for older versions of gem5, and the syntax that replaced it."""
 
 _DECLARATION = {"PROTOCOL", "INCLUDE", "GLOBAL", "MACHINE", "IN_PORT", "OUT_PORT", "ACTION", "TRANSITION", "STRUCTURE",
                 "EXTERNAL_TYPE", "ENUMERATION", "STATE_DECLARATION"}
@@ -51,7 +52,7 @@ _GROUPS = {
     "an operator": {"EQ", "NE", "LE", "GE", "LT", "GT", "LEFTSHIFT", "RIGHTSHIFT", "AND", "OR", "PLUS", "DASH", "STAR", "SLASH",
                     "PERCENT"},
 }
-"""What an error message calls terminals that the parser accepts together."""
+"""The words of error messages for groups of terminals that the parser accepts at one place."""
 
 
 @functools.cache
@@ -183,8 +184,8 @@ class _FileParser:
         return self._braces()
 
     def _is_context(self, state: Any, value: Any) -> bool:
-        """Whether a declaration, a statement, a value of an enumeration or a parameter can begin in a state; `value` is what was read
-        last. A transition's lists look like parameters but for the bracket or comma before them."""
+        """Whether a declaration, a statement, a value of an enumeration or a parameter can begin in a state; `value` is what was
+        read last. A transition's lists differ from parameters only in the bracket or comma before them."""
         row = self.table[state]
         shifts = {kind for kind in ("ACTION", "PEEK", "IDENT") if kind in row and row[kind][0] is Shift}
         if "ACTION" in shifts or "PEEK" in shifts:
@@ -347,7 +348,7 @@ class _Loader:
         return decls
 
     def implicit_prelude(self, start: Loc) -> list[ast.Node]:
-        """The prelude of a protocol that does not include it: gem5 24.1 does so by itself."""
+        """The prelude for a protocol that does not include it: gem5 24.1 includes it implicitly."""
         decls = self.load(os.path.join(PRELUDE, INTERFACES), start, ())
         return decls + (self.load(self.more, start, ()) if os.path.isfile(self.more) else [])
 
@@ -362,7 +363,7 @@ class _Loader:
         return spliced
 
     def _missing(self, path: str, blame: Loc) -> None:
-        """Reports an include that is no file; its neighbours are what the author may have meant."""
+        """Reports an include of a file that does not exist, and suggests files beside it that the author may have meant."""
         folders = dict.fromkeys((os.path.dirname(path), self.base))
         names = sorted({name for folder in folders if os.path.isdir(folder or ".") for name in os.listdir(folder or ".")
                         if name.endswith((".sm", ".slicc"))} | {INTERFACES})

@@ -58,7 +58,7 @@ class Resolver(CallResolver):
             self.scope = outer
 
     def _initial(self, init: Expr, declared: Type, what: str) -> None:
-        """The value that a field or an object begins with: a constant, as nothing else exists then."""
+        """Resolves the initial value of a field or an object. It has to be a constant, because no other variable exists yet."""
         value = init.operand if isinstance(init, ast.Unary) else init
         if not isinstance(value, (ast.Literal, ast.EnumRef, ast.Ood)):
             self.diagnostics.error(init.loc, f"{what}: begins with a computed value: expected a constant")
@@ -271,7 +271,7 @@ class Resolver(CallResolver):
         self.scope = outer
 
     def _wakes(self, loc: ast.Loc, field: str) -> Stmt:
-        """What `wake_up=` of a peek does before its block: a call, so that later layers need to know nothing of the pair."""
+        """The call that `wake_up=` of a peek adds before its block. As an ordinary call, it needs no support in later layers."""
         message = ast.Name(loc=loc, name="in_msg")
         address = ast.Member(loc=loc, object=message, name=field)
         self.expr(address)

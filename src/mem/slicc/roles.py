@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME.roles.toml in the folder of NAME.slicc: the roles of a protocol's machines in the simulated computer. Optional; gem5
-ignores it.
+"""NAME.roles.toml in the folder of NAME.slicc: the roles of a protocol's machines in the simulated computer. Optional; gem5 ignores
+it.
 
     [sequencer]                      # request types for accesses past the caches
     nt_store_type = "COMMIT"
@@ -22,8 +22,8 @@ ignores it.
     [[machines.Cache.kinds]]         # a machine that is several levels: `name`, and the keys above but `buffers` for each one
     name = "l1"
 
-For a protocol of gem5 that needs one and has none beside it, the file of its name in `gem5_roles` here is used, if it fits. What the
-file leaves out follows from names (src/python/moscope/config/bindings).
+For a protocol of gem5 that needs one and has none beside it, the file of its name in `gem5_roles` here is used, if it fits. What
+the file leaves out is derived from names (src/python/moscope/config/bindings).
 """
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def read(slicc: str, program: ast.Program) -> Roles:
     try:
         return _read(ours, program) if ours.is_file() else Roles()
     except RolesError:
-        return Roles()  # another protocol of that name
+        return Roles()  # the file is for another protocol of the same name
 
 
 def _read(path: Path, program: ast.Program) -> Roles:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What moscope's runtime implements of the functions and types that protocols declare without a body: the table from which
-docs/slicc.md is checked. Everything that the prelude declares is supported but for NOT_IMPLEMENTED. Protocols declare the rest
-themselves, as gem5's do: functions of every controller, and types of tables and queues."""
+"""The functions and types without a body in protocols that moscope's runtime implements. docs/slicc.md is checked against this
+table. Everything that the prelude declares is supported, except NOT_IMPLEMENTED. The other functions of controllers, and types
+of tables and queues, are declared by the protocols themselves, as in gem5."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ TYPES: dict[str, Supported] = {
 """Types that a protocol declares with `external="yes"` and moscope defines. Their methods may be overloaded as gem5's are."""
 
 COUNTED = ("TBETable", "TBEStorage", "MN_TBETable", "MN_TBEStorage")
-"""Objects that count places, each with how many there are as its constructor's last argument."""
+"""Types of objects that count their places. The last argument of the constructor is the number of places."""
 
 NOT_IMPLEMENTED: dict[str, frozenset[str]] = {
     "Set": frozenset({"addRandom()", "broadcast()"}),
@@ -67,11 +67,11 @@ NOT_IMPLEMENTED: dict[str, frozenset[str]] = {
                           "isSuperset(Set)", "intersectionIsEmpty(Set)", "toSet()"}),
     "OutPort": frozenset({"enqueueDeferredMessages(Addr,Tick,Tick)", "isDeferredMsgMapEmpty(Addr)"}),
 }
-"""Methods that the prelude declares, as gem5's does, and moscope does not define."""
+"""Methods that the prelude declares, as gem5's prelude does, but moscope does not define."""
 
 _PRELUDE_HEADERS = {"HtmCacheEntry": f"{FOREIGN}/htm_entry.hh", "RubyPrefetcherProxy": f"{FOREIGN}/no_prefetch.hh",
                     "prefetch::Base": f"{FOREIGN}/no_prefetch.hh"}
-"""Headers of types that the prelude declares, or the emitter uses, and that few protocols need."""
+"""Headers of types that the prelude declares, or the emitter uses, but only few protocols need."""
 
 HTM_METHODS = frozenset({"setInHtmReadSet", "setInHtmWriteSet", "getInHtmReadSet", "getInHtmWriteSet"})
 """Methods that a cache entry may declare without a body."""
@@ -82,6 +82,6 @@ PARAMETERS = frozenset({"MessageBuffer", "WireBuffer", "CacheMemory", "Directory
 
 
 def headers(names: set[str]) -> list[str]:
-    """What the C++ of the types of these names needs included."""
+    """The headers to include for the C++ of the types with these names."""
     return sorted({TYPES[name].header for name in names if name in TYPES and TYPES[name].header}
                   | {header for name, header in _PRELUDE_HEADERS.items() if name in names})

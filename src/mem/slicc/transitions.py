@@ -29,7 +29,7 @@ class TransitionResolver:
                 self._transition(decl)
 
     def _find(self, words: list[ast.Word], known: dict[str, Value], what: str) -> list[Value]:
-        """The values that the words name, in order; reports words that name none."""
+        """The values that the words name, in order. Unknown names are reported."""
         for word in words:
             if word.name not in known:
                 self.diagnostics.error(word.loc, f"{what.split(' ', 1)[1]} '{word.name}': unknown"

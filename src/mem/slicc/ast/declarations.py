@@ -88,8 +88,8 @@ class Param(Described, Typed):
 
     @property
     def is_ordered(self) -> bool:
-        """Whether messages between two controllers keep their order. A machine that says nothing of it for any buffer was
-        written for a network that keeps it (gem5 sets the order outside the protocol), so silence means ordered there."""
+        """Whether messages between two controllers keep their order. gem5 sets the order outside the protocol. A machine that
+        says nothing about order for any of its buffers was written for an ordered network, so its buffers count as ordered."""
         declared = any("ordered" in param.pairs for param in self.machine.params)
         return self.pairs.get("ordered", "false" if declared else "true").lower() in ("true", "yes")
 
@@ -133,9 +133,9 @@ class Port(Node):
 
 
 class InPort(Port):
-    """A port that messages arrive through. Ports are polled in order of declaration, `index` is the position; `rank` (0 if
-    not given) identifies the port when stalled messages are woken. *resolved*: rank, index, and the functions that are asked at a
-    stall for lack of resources, or by the protocol, whether to poll all ports again at once."""
+    """A port that messages arrive through. Ports are polled in order of declaration, `index` is the position; `rank` (0 if not
+    given) identifies the port when stalled messages are woken. *resolved*: rank, index, and the two stall handlers: functions
+    that say, after a resource stall or a stall of the protocol, whether to poll all ports again at once."""
 
     body: list[Stmt]
     rank: int = 0
@@ -149,7 +149,7 @@ class OutPort(Port):
 
 
 Resource: TypeAlias = OutPort | Param | ObjectDecl
-"""What an action needs slots of: an out_port, or a table or buffer by its name."""
+"""Something of which an action needs free slots: an out_port, or a table or buffer by its name."""
 
 
 Declaration: TypeAlias = Param | ObjectDecl | LocalVar | Formal | Field | InPort | OutPort | Builtin

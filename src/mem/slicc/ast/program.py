@@ -52,7 +52,7 @@ class Transition(Node):
 
     @property
     def sets_aside(self) -> bool:
-        """Whether its actions put the message back for later, by stall_and_wait or recycle: a stall to the table's reader."""
+        """Whether its actions put the message aside for later, by stall_and_wait or recycle. Transition tables then show a stall."""
         return any(isinstance(s, StallAndWait) for action in self.actions for s in walk_statements(action.body)) or any(
             isinstance(e, Call) and e.name == "recycle" for action in self.actions for e in walk_exprs(action.body))
 
@@ -137,7 +137,7 @@ class Program(Body):
     ood_type: Type = RESOLVED
 
     def own_names(self) -> set[str]:
-        """The words of the protocol's own C++ header, among them all names that it defines."""
+        """All words in the protocol's own C++ header; they include every name that it defines."""
         return set(_WORD.findall(self.header_text))
 
     def type(self, name: str) -> Type | None:

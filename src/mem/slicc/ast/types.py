@@ -31,7 +31,7 @@ class Typed(Node):
 
 
 class Described(Node):
-    """A declaration with a name, `key=value` pairs, and among them its description."""
+    """A declaration with a name and `key=value` pairs, one of which may be its description."""
 
     name: str
     pairs: Pairs
@@ -49,9 +49,9 @@ class Described(Node):
 class Variable(Described, Typed):
     """What a field of a structure and an object of a machine or the program have in common. *resolved*: the defaults.
 
-    `default_text` is the C++ text of the `default=` pair of the variable, or else of its type, or None: one of an
-    enumeration then begins with none of its values, any other is value-initialised. `default_value` is that text as a resolved
-    expression (an EnumRef, a Literal, OOD for nullptr), or None when the text is not such a constant.
+    `default_text` is the C++ text of the `default=` pair of the variable, or else of its type, or None. If it is None, a
+    variable of an enumeration begins with none of the values, and any other is value-initialised. `default_value` is that text
+    as a resolved expression (an EnumRef, a Literal, OOD for nullptr), or None when the text is not such a constant.
     """
 
     pointer: bool

@@ -20,7 +20,7 @@ def emit(program: ast.Program, directory: Path, diagnostics: Diagnostics) -> Non
     """Writes the C++ of a checked program; nothing is written when something cannot be expressed."""
     texts = {f"{program.name}_types.hh": types_header(program, diagnostics), f"{program.name}.cc": protocol_source(program)}
     if program.header_text:
-        name = own_header(program)  # g++ warns of nothing in it, and counts its lines as those of the protocol's file
+        name = own_header(program)  # no warnings of g++ in it, and lines counted as in the protocol's file
         texts[name] = f'#pragma GCC system_header\n#line 1 "{name}"\n{program.header_text}'
     for machine in program.machines:
         texts[f"{machine.name}_Controller.cc"] = MachineEmitter(program, machine, diagnostics).source()

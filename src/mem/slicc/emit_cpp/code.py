@@ -14,7 +14,7 @@ from ..hits import probe_evaluates, probe_executes
 from .enqueue import enqueue
 from .writer import Writer, c_field, c_type, initial, quoted, string_text
 
-#: Of a file, that errors can name (LocatedController::kBitsOfLine).
+#: The last line of a file that errors can name (LocatedController::kBitsOfLine).
 LAST_LINE = (1 << 20) - 1
 
 
@@ -26,15 +26,16 @@ class Code:
         self.out = out
         self.diagnostics = diagnostics
         self.probe = probe
-        # The buffers whose first message's time the controller keeps, each with its index.
+        # Buffers for which the controller keeps the time of the first message, each with its index.
         self.heads = heads or {}
-        # For a protocol from outside: each statement says where it is, and what may go wrong is checked (foreign/located.hh).
+        # For a protocol from outside: each statement records its place, and operations that can fail are checked (foreign/located.hh).
         self.located = located and probe is None
-        # The files that these statements are in: what the controller has a table of.
+        # The files that these statements are in, for the controller's table of files.
         self.files: dict[str, None] = {}
-        # The same without a controller: in functions of messages, and outside of machines.
+        # The same checks where there is no controller: in functions of messages, and outside of machines.
         self.checked = checked
-        # Buffers of which an in_port takes one type of message and leaves others to other in_ports: set while an in_port is written.
+        # Buffers with several in_ports, each of which takes one type of message and leaves the others to the other in_ports. Set
+        # while an in_port is written.
         self.shared: frozenset[str] = frozenset()
         # A stall may end although the controller makes no transition.
         self.stalls_end_unseen = False
@@ -76,7 +77,7 @@ class Code:
         return e.value.c_name
 
     def _Member(self, e: ast.Member) -> str:
-        if "added" in e.field.pairs:  # by the extra prelude, to a message of the engine, which has no such field
+        if "added" in e.field.pairs:  # added to a message of the engine by the extra prelude; the engine's message has no such field
             return f"{c_type(e.field.type)}{{{initial(e.field)}}}"
         if self.located and self.is_pointer(e.object) and e.object.type is not None and e.object.type.is_handle:
             return f"present({self.expr(e.object)}, {quoted(shown(e.object))})->{c_field(e.field)}"
@@ -111,11 +112,11 @@ class Code:
         return f"{'*' if self.is_pointer(e) else ''}{self.expr(e)}"
 
     def in_place(self, e: ast.Expr) -> str:
-        """An argument of CacheMemory, which makes new entries where they stay."""
+        """An argument for a method of CacheMemory, which constructs new entries in place."""
         return f"NewEntry<{c_type(e.type_ref.type)}>{{}}" if isinstance(e, ast.New) else self.expr(e)
 
     def checked_method(self, target: ast.Expr, e: ast.MethodCall) -> str | None:
-        """A call that may go wrong, with its check; None: it needs none."""
+        """A call that may fail, with its check; None if it needs none."""
         kind = target.type.name if target.type is not None else ""
         args = [self.expr(a) for a in e.args]
         match kind, e.name:
@@ -144,7 +145,7 @@ class Code:
         return None
 
     def has_slots(self, resource: ast.Resource, slots: int) -> str:
-        """Whether an out_port or a table has so many places free, at the time that gem5 gives it."""
+        """Whether an out_port or a table has this many free slots now. gem5 checks the slots at the same moment."""
         if isinstance(resource, ast.OutPort):
             return f"{self.buffer(resource.buffer)}.areNSlotsAvailable({slots}, now_)"
         methods = resource.type.methods.get("areNSlotsAvailable", [])
@@ -210,12 +211,12 @@ class Code:
             getattr(self, "_" + type(s).__name__)(s)
 
     def locate(self, s: ast.Stmt) -> None:
-        """Says where a statement is, for errors of what follows."""
+        """Records the place of a statement, for errors in what follows."""
         if self.located:
             self.out(place(s, self.files))
 
     def can_fail(self, s: ast.Stmt) -> bool:
-        """Whether a statement, apart from those within it, may end in an error that has to say where it is."""
+        """Whether a statement, apart from nested statements, can end in an error that has to name its place."""
         plain = (ast.Name, ast.Literal, ast.EnumRef, ast.IsValid, ast.Unary, ast.Binary)
         return not isinstance(s, (ast.If, ast.Return, ast.LocalVar, ast.Assign)) or any(
             not isinstance(e, plain) and not (isinstance(e, ast.Member) and not self.is_pointer(e.object))
@@ -375,13 +376,13 @@ class Code:
 
 
 def after(handler: ast.Function | None) -> str:
-    """What a stall does first where the in_port has a handler for it: if that says so, all in_ports are polled again at once."""
+    """What a stall does first: if the in_port has a handler for it and the handler says so, it polls all in_ports again at once."""
     return f"if ({handler.name}()) goto after_transition; " if handler is not None else ""
 
 
 def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
-    """Says where a node is: as a statement, which adds the file to `files`, or in a comment for errors of the C++ compiler alone. `what`
-    begins there, if that is given."""
+    """The place of a node: as a C++ statement, which adds the file to `files`, or as a comment for errors of the C++ compiler.
+    With `what`, the statement also names the action or in_port that begins there."""
     name = node.loc.file_name
     if files is not None:
         files[name] = None

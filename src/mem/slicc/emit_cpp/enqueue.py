@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sending of a message: `enqueue(port, Type, latency) { out_msg.Field := value; .. }`.
 
-What the first assignments of the block look up is looked up before the message is made. Nothing is then read between the making of
-a message and its fields' values, so that the C++ compiler leaves out the fields' initial ones.
+The values of the block's first assignments are computed before the message is made. Nothing is then read between the construction
+of the message and the assignments, so the C++ compiler omits the initial values of the fields.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .writer import c_field, c_type
 if TYPE_CHECKING:
     from .code import Code
 
-#: Types of fields that are copied from where they are.
+#: Types of fields that are copied directly, without a local variable.
 _LARGE = ("DataBlock", "NetDest", "Set", "WriteMask")
 
 
 def enqueue(to: Code, s: ast.Enqueue) -> None:
-    """Writes one, within a block of C++."""
+    """Writes the sending of a message, within a block of C++."""
     out, base = to.out, c_type(s.message_ref.type)
     latency = to.expr(s.latency) if s.latency is not None else "1"
     sole, machine = sole_destination(s) or (None, [])
@@ -38,7 +38,7 @@ def enqueue(to: Code, s: ast.Enqueue) -> None:
         else:
             to.block([statement])
     out(f"{base} &out_msg = *new_message<{base}>();")
-    # From memory last: a copy reads what could be the message itself, for all that the compiler knows.
+    # Copies from memory come last: the compiler must assume that their source is the message itself.
     for text in sorted(assignments, key=lambda text: not text.endswith("_value_;")):
         out(text)
     for statement in s.body[len(first):]:

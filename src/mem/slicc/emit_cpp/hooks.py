@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls of the functions that the engine knows by their names: what a machine's getState, its setters and its finders of entries are
-given of a line."""
+"""Calls of the functions that the engine knows by name: the arguments of a machine's getState, its setters and its entry finders
+for a line."""
 from __future__ import annotations
 
 from .. import ast
@@ -9,7 +9,7 @@ from ..hits import function_looks_only
 from .writer import Writer
 
 _MAKES_ENTRY = frozenset({"DirectoryMemory.allocate"})
-"""No effect: a directory has an entry for each of its lines, made when it is first asked for."""
+"""Counts as no effect: a directory has an entry for each of its lines and makes it at the first look-up."""
 
 
 class HookCalls:
@@ -22,8 +22,8 @@ class HookCalls:
         return bool(self.machine.function(name))
 
     def entry_finders(self) -> list[ast.Function]:
-        """The functions that find a line's entry by its address alone, and change nothing: whoever looks at a line must not take part in
-        the protocol. First those of the type that actions see."""
+        """The functions that find a line's entry by its address alone and have no side effects, because inspecting a line must
+        not take part in the protocol. Those that return the entry type of the actions come first."""
         found = [f for f in self.machine.functions if f.return_type.is_entry and f.body is not None
                  and [x.type.name for x in f.formals] == ["Addr"] and function_looks_only(f, also=_MAKES_ENTRY)]
         return sorted(found, key=lambda f: f.return_type is not self.machine.entry_type)
@@ -42,7 +42,8 @@ class HookCalls:
         return ", ".join(args)
 
     def found_entry(self) -> None:
-        """The entry of a line in whichever array holds it: a machine may have a finder for each array, and one for all."""
+        """Writes found_entry, which returns the entry of a line from whichever array holds it: a machine may have one finder for
+        each array, or one for all."""
         if self.machine.entry_type is None:
             return
         with self.out.block("Entry_ *found_entry([[maybe_unused]] Addr line)"):

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def in_ports(to: MachineEmitter) -> None:
-    """Writes them. Where in_ports take different types of messages from one buffer, one that meets another type is left at its peek,
-    and the next one is asked, as in gem5; it is an error if none of them takes the first message."""
+    """Writes the in_ports. Where in_ports take different types of messages from one buffer, an in_port whose peek meets another
+    type gives up and the next one is polled, as in gem5. It is an error if none of them takes the first message."""
     out, ports, shared = to.out, to.machine.in_ports, shared_buffers(to)
     for buffer in shared:
         out(f"int left_{buffer} = 0;")
@@ -35,7 +35,8 @@ def in_ports(to: MachineEmitter) -> None:
 
 
 def shared_buffers(to: MachineEmitter) -> dict[str, int]:
-    """Buffers whose in_ports take messages of different types, and how many in_ports each has; of protocols from outside."""
+    """In protocols from outside: the buffers whose in_ports take different types of messages, with the number of in_ports of
+    each."""
     ports: dict[str, list[ast.InPort]] = {}
     for port in to.machine.in_ports if to.program.foreign else []:
         ports.setdefault(to.code().buffer(port.buffer), []).append(port)
@@ -43,5 +44,5 @@ def shared_buffers(to: MachineEmitter) -> dict[str, int]:
 
 
 def of_several_types(ports: list[ast.InPort]) -> bool:
-    """Whether in_ports of one buffer take different types of messages; a timer's have none."""
+    """Whether the in_ports of one buffer take different types of messages; in_ports of timer tables take no messages."""
     return len({port.message.name for port in ports if port.message}) > 1

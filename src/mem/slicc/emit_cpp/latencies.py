@@ -11,7 +11,7 @@ from .. import ast
 from ..hits import analyse_hits, possible_events
 
 NOTHING_KNOWN = "0"
-#: For a buffer that the machine never sends into: longer than any path.
+#: The latency of a buffer into which the machine never sends: longer than any path.
 NEVER = "1 << 30"
 
 

@@ -21,7 +21,7 @@ CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
-#: What has at most so many callers is compiled into them.
+#: Functions with at most this many callers are inlined: event functions by their triggers, actions by their transitions.
 INLINED_TRIGGERS, INLINED_USES = 2, 6
 
 #: At most AbstractController::kHeads.
@@ -44,11 +44,12 @@ class MachineEmitter(HookCalls):
         self.asks_event = any(f.name in ("curTransitionEvent", "curTransitionNextState") and f.body is None for f in machine.functions)
         self.stalls_end_unseen = stalls_end_unseen(machine)
         self.triggers = triggers(machine)
-        # Of a protocol from outside: files, and actions and in_ports, in which its statements are, which are named by number.
+        # For a protocol from outside: the files with its statements, and its actions and in_ports. The generated code names them by
+        # number.
         self.files: dict[str, None] = {}
         self.whats: dict[str, None] = {}
         self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
-        # How often the code of transitions, shared where they are alike, has each action.
+        # How often each action appears in the code of transitions; transitions that are alike share their code.
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
         self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
 
@@ -58,7 +59,8 @@ class MachineEmitter(HookCalls):
         return code
 
     def heads(self) -> dict[str, int]:
-        """The buffers that in_ports read, in the order of polling, each with its number: as many as controllers keep heads of."""
+        """The buffers that in_ports read, in the order of polling, each with its number: at most as many as a controller keeps
+        heads for."""
         read = [port.buffer for port in self.machine.in_ports]
         names = dict.fromkeys(b.name for b in read if isinstance(b.decl, ast.Param) and b.decl.is_buffer)
         return {name: number for number, name in enumerate(list(names)[:KEPT_HEADS])}
@@ -95,7 +97,7 @@ class MachineEmitter(HookCalls):
                         self.says_where("action", action)
                         self.code().block(action.body)
             self.pure_hits()
-        if self.program.foreign:  # now that they are known
+        if self.program.foreign:  # written last, when all files and places are known
             out.lines[before_class:before_class] = [f"constexpr const char *{name}[] = {{{', '.join(map(quoted, names or ['']))}}};"
                                                     for name, names in (("kFiles", self.files), ("kWhats", self.whats))]
         with out.block("AbstractController *create(EventQueue &queue, std::string name, Clock clock)"):
@@ -328,7 +330,7 @@ class MachineEmitter(HookCalls):
             out("return next;")
 
     def says_where(self, what: str, node: ast.Action | ast.InPort) -> None:
-        """Says where a protocol from outside is at work."""
+        """For a protocol from outside, records which action or in_port is running."""
         if self.program.foreign:
             self.whats[f"{what} {node.name}"] = None
             self.out(place(node, self.files, f"{what} {node.name}"))
@@ -349,7 +351,7 @@ class MachineEmitter(HookCalls):
             out(f"no_transition(getState({self.state_call()}), event, address);")
 
     def event_function(self, event: ast.Event) -> None:
-        """The transitions of an event. States that do the same share their code."""
+        """Writes the transitions of an event. States with the same transition share its code."""
         out, state = self.out, self.state_type.c_name
         alike: dict[tuple[object, ...], list[ast.Transition]] = {}
         for t in self.machine.transitions:
@@ -381,7 +383,8 @@ class MachineEmitter(HookCalls):
                 out(f"default: no_transition(state, {event.c_name}, address);")
 
     def end_transition(self, event: ast.Event, transitions: list[ast.Transition]) -> None:
-        """Where there is one such state, the compiler knows the numbers of the transition and the state."""
+        """Writes the end of transitions that share their code. With a single state, its number and the transition's are constants
+        for the compiler."""
         out, state = self.out, transitions[0].state.c_name if len(transitions) == 1 else "state"
         out(f"++transition_counts_[kTable[{event.c_name}][{state}]];")
         out(f"traced({state}, {event.c_name}, next, address);")
@@ -391,12 +394,12 @@ class MachineEmitter(HookCalls):
         out("return Result::valid;")
 
     def serves_inline(self, state: ast.State) -> bool:
-        """Whether the core may hit on a line in this state without the protocol. Protocols from outside may pass a trigger no entry for a
-        line that has one, so of their lines every state counts."""
+        """Whether the core may hit on a line in this state without the protocol. In a protocol from outside, a trigger may pass
+        no entry although the line has one, so all states count."""
         return self.program.foreign or state.name in self.hit_states
 
     def effect(self, t: ast.Transition) -> tuple[object, ...]:
-        """What a transition does, but for where it starts."""
+        """What a transition does, apart from the state that it starts in."""
         next_state = "*" if t.next_state is None else "" if t.next_state is t.state else t.next_state.c_name
         return (next_state, *((id(resource), slots) for resource, slots in t.resources.items()), *(a.name for a in t.actions))
 
@@ -446,7 +449,7 @@ class MachineEmitter(HookCalls):
         """Writes the table of pure hits. A hit that does not update the replacement order has no stamp, so it is not served inline."""
         pairs = {h.transition.key for h in found.hits if h.touches}
         states, events = in_c_order(self.machine.states), in_c_order(self.machine.events)
-        none = self.triggers is None  # a trigger's event may be none of them
+        none = self.triggers is None  # a trigger may give a value that is no event
         with self.out.block(f"static constexpr bool kPureHit[{len(states)}][{len(events) + none}] =", "};"):
             for s in states:
                 self.out("{" + ", ".join("true" if (s.name, e.name) in pairs else "false" for e in events) + "},")

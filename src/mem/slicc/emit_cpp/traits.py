@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the emitter has to know of a machine's text as a whole: in_ports that start transitions without a message, stalls that end with
-time, questions about buffers, requests to DRAM as they were made before 2020."""
+"""Properties of a machine's whole text that the emitter needs: in_ports that start transitions without a message, stalls that end
+with time, questions about buffers, and requests to DRAM as they were made before 2020."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from .. import ast
 from ..hits import function_looks_only, looks_only, statement_looks_only
 
 _PLAIN = (ast.Trigger, ast.StallPort, ast.CheckProbe, ast.CheckNextCycle)
-"""Statements of in_ports that, apart from the expressions in them, end no other stall."""
+"""Statements of in_ports that cannot end a stall, apart from the expressions in them."""
 _LOOKS_HERE = frozenset({
     "CacheMemory.cacheProbe", "DirectoryMemory.allocate", "TimerTable.nextAddress", "TBETable.getNullEntry", "CacheMemory.getNullEntry",
     "Sequencer.llscCheckMonitor",
     *(f"PersistentTable.{name}" for name in ("isLocked", "findSmallest", "typeOfSmallest", "okToIssueStarving")),
     *(f"TriggerQueue.{name}" for name in ("front", "back", "empty")),
     *(f"{storage}.{name}" for storage in ("TBEStorage", "MN_TBEStorage") for name in ("size", "capacity", "reserved", "slotsAvailable"))})
-"""Methods that in_ports call to look; a directory makes the entry of a line when it is first asked for."""
+"""Methods that in_ports call only to look something up. (A directory makes the entry of a line at its first look-up.)"""
 _CLOCKS = frozenset({"clockEdge", "curCycle", "curTick"})
 
 
 def needs_no_message(machine: ast.Machine) -> bool:
-    """Whether some in_port does anything while its queue has no message that is due."""
+    """Whether some in_port may act although its queue has no message that is due."""
     return any(not _only_with_message(statement, port) for port in machine.in_ports for statement in port.body)
 
 
@@ -49,8 +49,8 @@ def stalls_end_unseen(machine: ast.Machine) -> bool:
 
 
 def _has_effects(port: ast.InPort) -> bool:
-    """Whether an in_port does more than to look and to start transitions. After its handler of stalls for lack of resources, all ports
-    are polled again in any case."""
+    """Whether an in_port does more than look things up and start transitions. Its handler of resource stalls does not count,
+    because all ports are polled again after it in any case."""
     if port.prot_stall_handler is not None and not function_looks_only(port.prot_stall_handler, also=_LOOKS_HERE):
         return True
     for statement in ast.walk_statements(port.body):
@@ -63,8 +63,8 @@ def _has_effects(port: ast.InPort) -> bool:
 
 
 def _stalls_end_with_time(machine: ast.Machine) -> bool:
-    """Whether the in_ports, or the functions that they and the transitions' choice call, read the clock or the length of a queue to the
-    network: without a transition, a later look may then give another answer."""
+    """Whether the in_ports, the functions that choose a transition, or the functions that these call, read the clock or the
+    length of a queue to the network. A later poll may then give another result although no transition was made."""
     bodies = [port.body for port in machine.in_ports]
     bodies += [f.body for name in ("getState", "getNextState") for f in machine.function(name) if f.body is not None]
     seen: set[int] = set()
@@ -80,15 +80,15 @@ def _stalls_end_with_time(machine: ast.Machine) -> bool:
 
 
 def _is_clock(expr: ast.Expr) -> bool:
-    """Whether an expression gives the time, or is a variable that has the time of this look."""
+    """Whether an expression gives the current time, or is a variable that holds the time of this poll."""
     if isinstance(expr, ast.Name) and isinstance(expr.decl, ast.LocalVar) and expr.decl.init is not None:
         expr = expr.decl.init
     return isinstance(expr, ast.Call) and expr.name in _CLOCKS
 
 
 def _evaluated(block: list[ast.Stmt]) -> Iterator[ast.Expr]:
-    """The expressions of a block, but for the time of this look where it is a variable's value or given to a method, as isReady and
-    dequeue are."""
+    """The expressions of a block. Left out is the current time where it initialises a variable or is an argument of a method, as
+    in isReady and dequeue."""
     given: set[int] = set()
     for statement in ast.walk_statements(block):
         if isinstance(statement, ast.DebugPrint):
@@ -105,7 +105,7 @@ def _evaluated(block: list[ast.Stmt]) -> Iterator[ast.Expr]:
 
 
 def to_network(expr: ast.Expr) -> ast.Param | None:
-    """The buffer to the network whose length a call asks for."""
+    """The buffer to the network whose length the expression asks for, or None."""
     match expr:
         case ast.MethodCall(name="getSize" | "areNSlotsAvailable", object=ast.Name(decl=ast.Param() as param)) if param.network == "To":
             return param
@@ -113,7 +113,7 @@ def to_network(expr: ast.Expr) -> ast.Param | None:
 
 
 def counted_buffers(machine: ast.Machine) -> list[ast.Param]:
-    """The buffers to the network of which the machine asks how many messages they hold."""
+    """The buffers to the network whose length the machine asks for."""
     bodies = [f.body for f in machine.functions if f.body is not None] + [p.body for p in machine.in_ports]
     bodies += [a.body for a in machine.actions]
     asked = {id(to_network(expr)) for body in bodies for expr in _evaluated(body)}
@@ -121,6 +121,6 @@ def counted_buffers(machine: ast.Machine) -> list[ast.Param]:
 
 
 def queues_memory(machine: ast.Machine) -> bool:
-    """Whether the machine asks DRAM as gem5's protocols did before 2020."""
+    """Whether the machine sends requests to DRAM in the way of gem5's protocols from before 2020."""
     bodies = [f.body for f in machine.functions if f.body is not None] + [a.body for a in machine.actions]
     return any(isinstance(e, ast.Call) and e.name.startswith("queueMemory") for body in bodies for e in ast.walk_exprs(body))

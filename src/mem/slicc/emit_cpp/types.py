@@ -64,7 +64,7 @@ def field_line(f: ast.Field) -> str:
 
 
 def bound_depth(out: Writer, foreign: bool, function: ast.Function) -> None:
-    """The first line of a function that may call itself without end."""
+    """The first line of a function that may call itself, in a protocol from outside: it bounds the depth."""
     if foreign and is_recursive(function):
         out(f"const Deeper deeper_({quoted(function.name)});")
 
@@ -145,8 +145,8 @@ def message_support(out: Writer, type_: ast.Type) -> None:
 
 
 def message_numbers(program: ast.Program) -> dict[ast.Type, int]:
-    """The protocol's own message types, numbered in order of declaration; those that only one machine knows come last, of which several
-    may have one name."""
+    """The protocol's own message types, numbered in order of declaration. The types of single machines come last; several of
+    these may have the same name."""
     own = [t for t in program.message_types() if not t.is_external]
     own += [t for machine in program.machines for t in machine.types if t.is_message and not t.is_external]
     return {t: i for i, t in enumerate(own)}

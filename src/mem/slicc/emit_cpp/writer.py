@@ -32,7 +32,7 @@ _OF_MESSAGES = frozenset("bytes dest_offset type line uid source vnet carries_da
                          "stamp path account destination note_destination".split())
 
 
-#: The same of the runtime's cache entries.
+#: Likewise, members of the runtime's cache entries.
 _OF_ENTRIES = frozenset("m_Address slot m_Permission m_locked m_in_read_set m_in_write_set".split())
 
 
@@ -43,15 +43,16 @@ def c_field(field: ast.Field) -> str:
 
 
 def c_text(text: str) -> str:
-    """C++ text of a protocol, in a `default` or `constructor` pair, with the members by their own names: gem5's `m_x` and `*m_x_ptr`
-    are x."""
+    """C++ text from a `default` or `constructor` pair of a protocol, with gem5's names of members replaced: `m_x` and `*m_x_ptr`
+    become x."""
     text = text.replace("m_ruby_system->", "RubySystem::")  # gem5 24.1
     return _POINTER.sub(lambda match: match[1] or match[2] or match[3], text)
 
 
 def initial(variable: ast.Variable) -> str:
-    """The C++ text of what a variable begins with that no initialiser sets; an empty text is C++'s own value. As in gem5, an enumeration
-    begins with none of its values; states begin with the first, which is that of a line never accessed."""
+    """The C++ text of a variable's initial value where the protocol sets none; an empty text stands for C++'s own initial value.
+    As in gem5, an enumeration begins with none of its values. States begin with the first one, the state of a line never
+    accessed."""
     type_ = variable.type
     if variable.default_text is not None:
         return c_text(variable.default_text)

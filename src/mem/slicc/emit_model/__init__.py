@@ -18,15 +18,16 @@ from .types import emit_type
 from .unread import NOTHING, Unread
 
 MEMORY_FIELDS = ("Sender", "OriginalRequestorMachId", "MessageSize", "Len", "Acks", "Prefetch", "ReadX", "isGLCSet", "isSLCSet")
-"""Of MemoryMsg, those that a model may forget."""
+"""The fields of MemoryMsg that a model may forget."""
 FIRST_KIND = 4
-"""Of a protocol's own messages: kFirstKind of src/verify/messages.hh."""
+"""The number of the first of a protocol's own message types: kFirstKind of src/verify/messages.hh."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is explored: `places` by machine, `lines`, room for `messages` under way, the kinds of requests that cores make,
-    what a device asks for, and which renamings of controllers (each a list: new number by old number) leave the machine as it is."""
+    """The machine to explore: `places` by machine, `lines`, room for `messages` in flight, the kinds of requests that cores make,
+    the requests of a device, and the renamings of controllers that leave the machine as it is (each a list: new number by old
+    number)."""
 
     places: Mapping[str, Place]
     lines: int
@@ -94,7 +95,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
 
 def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMachine], kinds: list[str], typed: list[tuple[str, str]],
           unread: Unread) -> None:
-    """The state of the whole machine, and how its parts are visited."""
+    """Writes the state of the whole machine, and how its parts are visited."""
     cores = sum(p.place.count for p in parts if p.is_core)
     devices = sum(p.place.count for p in parts if p.is_device)
     with out.block("struct State", "};"):
@@ -111,7 +112,7 @@ def state(out: Writer, program: ast.Program, model: Model, parts: list[ModelMach
                 if name in MEMORY_FIELDS:
                     out(f"m.{name} = {{}};")
         with out.block("template <class M> static void forget(M &m)"):
-            # A core's request, which a protocol may put into a queue of its own, has no such fields.
+            # A core's request, which a protocol may put into a queue of its own, has no fields to forget.
             out("if constexpr (requires { m.forget(); })\n    m.forget();")
         with out.block("template <class V> void visit_tables(V &&v)"):
             for p in parts:
@@ -196,7 +197,7 @@ def dispatch(out: Writer, program: ast.Program, model: Model, parts: list[ModelM
 
 
 def device(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
-    """The machine of devices, if the model has one, and what they ask for."""
+    """Writes the machine of the devices, if the model has one, and their requests."""
     part = next((p for p in parts if p.is_device), None)
     out(f"static constexpr unsigned kDevices = {part.place.count if part else 0};")
     if part:
@@ -205,7 +206,7 @@ def device(out: Writer, model: Model, parts: list[ModelMachine]) -> None:
 
 
 def numbers_nodes(program: ast.Program) -> bool:
-    """Whether a state holds numbers of nodes without their machine: they cannot be renamed."""
+    """Whether a state holds numbers of nodes without their machine type: such nodes cannot be renamed."""
     types = [*program.types, *(t for m in program.machines for t in m.types)]
     fields = [f.type.name for t in types if not (t.is_enum or t.is_external or t.in_prelude) for f in t.fields.values()]
     return any(name in ("Set", "NodeID") for name in (*fields, *(o.type.name for m in program.machines for o in m.objects)))

@@ -9,12 +9,13 @@ from ..errors import Diagnostics
 from .unread import Unread
 
 COUNTS = frozenset({"int", "uint32_t", "uint64_t", "NodeID", "RequestorID"})
-"""Numbers that a state holds in a byte and that are no times, which are 0."""
+"""Types of numbers that a state holds in one byte. Times are not among them: in a model they are 0."""
 
 
 class ModelCode(Code):
-    """As `Code`. A peeked message is the one that the rule is about; a message is sent by value; a trigger ends the rule when its
-    transition is taken. What an engine of a protocol from outside checks at run time is a violation here: a null handle, a divisor of 0."""
+    """Like `Code`, with these differences. A peeked message is the message of the rule. A message is sent by value. A trigger
+    ends the rule when its transition is taken. What the engine checks at run time in a protocol from outside (a null handle, a
+    divisor of 0) is a violation here."""
 
     def __init__(self, out: Writer, diagnostics: Diagnostics, unread: Unread) -> None:
         super().__init__(out, diagnostics, checked=True)
@@ -72,10 +73,10 @@ class ModelCode(Code):
         self.out(f"{self.buffer(s.port)}.wake({self.expr(s.address)});")
 
     def _CheckNextCycle(self, s: ast.CheckNextCycle) -> None:
-        pass  # a message that is not taken stays, and is looked at again
+        pass  # a message that is not taken stays in its buffer and is polled again
 
     def _CheckStopSlots(self, s: ast.CheckStopSlots) -> None:
-        pass  # buffers are as long as it takes
+        pass  # buffers are never full
 
     def _StallPort(self, s: ast.StallPort) -> None:
         self.out("stalled_();")

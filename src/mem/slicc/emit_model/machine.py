@@ -30,15 +30,15 @@ class Place:
 
 
 class ModelMachine(MachineEmitter):
-    """Writes one machine; of its base class it uses how getState and the setters are called."""
+    """Writes one machine. From its base class it uses the calls of getState and of the setters."""
 
     def __init__(self, program: ast.Program, machine: ast.Machine, place: Place, kinds: dict[str, int], unread: Unread, out: Writer,
                  diagnostics: Diagnostics) -> None:
         super().__init__(program, machine, diagnostics)
         self.out, self.place, self.kinds, self.unread = out, place, kinds, unread
         polled = [self.model_code().buffer(port.buffer) for port in machine.in_ports]
-        #: Buffers that messages arrive in, by number: the machine's own, those from the network, and from DRAM. The machine looks at
-        #: them in this order.
+        #: Buffers in which messages arrive, by number: the machine's own, and those from the network and from DRAM. The machine
+        #: polls them in this order.
         self.inputs = {p.name: i for i, p in enumerate(sorted(
             (b for b in machine.params if b.is_buffer and b.network != "To" and b.name != TO_MEMORY),
             key=lambda b: polled.index(b.name) if b.name in polled else len(polled)))}
@@ -90,7 +90,7 @@ class ModelMachine(MachineEmitter):
         return next(iter(found), self.entry)
 
     def data(self) -> None:
-        """What of a controller is state, and a visitor of its structures."""
+        """Writes the part of a controller that is state, with a visitor of its structures."""
         out, m = self.out, self.machine
         visits = []
         with out.block(f"struct {m.name}_Data", "};"):
@@ -194,13 +194,13 @@ class ModelMachine(MachineEmitter):
         return f"OwnBuffer {p.name}{{*this, {self.inputs[p.name]}}};"
 
     def transitions(self) -> None:
-        """`take_`: the transition of an event, if the state does not stall it."""
+        """Writes `take_`, which makes the transition of an event unless the state stalls it."""
         out, m = self.out, self.machine
         with out.block(f"bool take_({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out("if (address == kElsewhere) return abandon_();")
             out(f"const {self.state_type.c_name} state = getState({self.state_call()});")
             out(f"[[maybe_unused]] {self.state_type.c_name} next = state;")
-            if self.triggers is None:  # an event may be none of them
+            if self.triggers is None:  # the value may be no event
                 out(f"if (event >= {self.event_type.c_name}_NUM) no_transition_(k{m.name}_States[state], to_text(event));")
             out(f"note_({m.name}_Number, k{m.name}_Table[event][state], state, event, address);")
             with out.block(f"switch (k{m.name}_Table[event][state])"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME.verify.toml in the folder of NAME.slicc: messages by which lines outside the model make room for themselves. Optional.
+"""NAME.verify.toml in the folder of NAME.slicc: messages from lines outside the model, which need room in the caches. Optional.
 
     [[outside]]
     machine = "L3Cache"        # its controllers may get the message at any time
@@ -7,8 +7,8 @@
     Type = "VicS"              # the message's Type; its other fields have their defaults
     line = "elsewhere"         # it is about a line outside the model (default), or "own": about each line of the model
 
-If the controller makes room, the message is dropped, and the lines of the model that left are gone. If it would do anything else, nothing
-has happened.
+If the controller makes room, the message is dropped, and the lines of the model that were replaced are gone. If it would do
+anything else, the step is undone.
 """
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _named(where: str, key: str, row: dict[str, Any], known: dict[str, Any]) -> 
 
 
 def emit(out: Writer, messages: Sequence[Outside], inputs: dict[str, dict[str, int]]) -> None:
-    """`outside`: the n-th message, for a controller and a line; false where it does not fit. `inputs`: numbers of buffers by machine."""
+    """Writes `outside`, which makes the n-th message for a controller and a line; it returns false where the message does not
+    fit. `inputs`: numbers of buffers by machine."""
     out(f"static constexpr unsigned kOutside = {len(messages)};")
     with out.block("static bool outside([[maybe_unused]] unsigned n, [[maybe_unused]] MachineType to, [[maybe_unused]] Addr line, "
                    "[[maybe_unused]] Message &m)"):

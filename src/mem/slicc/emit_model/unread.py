@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fields of messages, entries and TBEs whose values no rule depends on: a model forgets them, so that they make no states of their own.
+"""Fields of messages, entries and TBEs whose values no rule depends on. A model forgets them, so that states do not differ in them
+alone.
 
-A field is read where its value decides something or goes into a field that is read. A message's fields are read at its receiver; what an
-action reads of `out_msg` while it builds the message counts for where that value comes from, not for the message under way.
+A field is read where its value decides something or goes into a field that is read. A message's fields are read at its receiver.
+What an action reads of `out_msg` while it builds the message counts for the place where that value comes from, not for the message
+in flight.
 """
 from __future__ import annotations
 
@@ -13,11 +15,12 @@ from ..emit_cpp.writer import c_field
 
 MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "broadcast", "setNetDest", "setSize", "addSet",
                       "removeSet", "copyPartial", "atomicPartial"})
-#: Arguments of the sequencer's callbacks that a model looks at: the line and its data.
+#: How many arguments of the sequencer's callbacks a model uses: the line and its data.
 CALLBACK_ARGS = 2
 
 Reads = list[tuple["ast.Field | None", "ast.Field", bool]]
-"""Each: the field that the value goes into (None: it decides something), the field read, whether that is of `out_msg`."""
+"""For each read: the field that the value goes into (None if it decides something), the field that is read, and whether it is
+read from `out_msg`."""
 
 
 class Unread:
@@ -43,12 +46,12 @@ class Unread:
         return len(self.received) + len(self.read) > before
 
     def of(self, type_: ast.Type, message: bool) -> list[str]:
-        """The names in C++ of a structure's fields that may be forgotten."""
+        """The C++ names of those fields of a structure that may be forgotten."""
         known = self.received if message else self.read
         return [c_field(f) for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
 
     def decides(self, target: ast.Expr) -> bool:
-        """Whether what is assigned is part of a state that a rule depends on."""
+        """Whether an assignment to `target` changes a part of the state that some rule depends on."""
         if isinstance(target, ast.Member):
             return id(target.field) in self.read
         return isinstance(target, ast.Name) and target.kind in ("field", "object")
