@@ -52,7 +52,7 @@ class Transition(Node):
 
     @property
     def sets_aside(self) -> bool:
-        """Whether its actions put the message aside for later, by stall_and_wait or recycle. Transition tables then show a stall."""
+        """Whether its actions put the message aside for later, by stall_and_wait or recycle. HTML tables show it as a stall."""
         return any(isinstance(s, StallAndWait) for action in self.actions for s in walk_statements(action.body)) or any(
             isinstance(e, Call) and e.name == "recycle" for action in self.actions for e in walk_exprs(action.body))
 
