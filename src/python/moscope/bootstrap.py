@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The launcher's work: distribution packages, virtual environment, build, then the front end in that environment.
 
-Standard library only, because it runs before anything is installed. What is done already is found by looking at
-file times and sizes, never by running a tool, so that a start with nothing to do costs little. Everything it says
-goes to stderr. Interrupting it at any point is safe: a step counts as done when its mark is written, last.
+Standard library only, because it runs before anything is installed. It finds out what is done already from file
+times and sizes, never by running a tool, so that a start with nothing to do costs little. All its messages go to
+stderr. It can be interrupted at any point: a step counts as done only when its mark is written, which comes last.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
 
-# Folders and files whose change asks for a build (tests are built by `moscope test`).
+# Folders and files whose changes require a build (`moscope test` builds the tests).
 BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
                 "src/python/moscope/buildproto.py")
 BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".toml", ".txt", ""}
@@ -58,7 +58,7 @@ class Voice:
 
 
 class Relay(Voice):
-    """Says everything, line by line, through a command's own `report`, which knows whether the user is to hear it."""
+    """Passes every line to a command's own `report`, which knows whether the user wants to see it."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__(quiet=False)
@@ -84,7 +84,7 @@ def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] 
             for line in process.stdout:
                 out.write(line)
                 text = line.rstrip()
-                if text.startswith("steps "):  # SConstruct says how many there would be if nothing was built
+                if text.startswith("steps "):  # SConstruct's number of steps for a complete build
                     total = int(text.split()[1])
                 elif re.match(r"  (compile|link|generate) ", text):
                     done += 1
@@ -109,7 +109,8 @@ def tail(log: Path, lines: int = 40) -> str:
 
 
 def install_packages(voice: Voice, lacking: Callable[[], list[str]] | None = None) -> None:
-    """Installs what `lacking` names (by default what the build lacks), as root or with sudo, or says what an administrator has to run."""
+    """Installs the packages that `lacking` names (by default, those that the build lacks), as root or with sudo; otherwise tells
+    the user what an administrator has to run."""
     lacking = lacking or toolchain.missing_packages
     if lacking():
         with locked(paths.cache_dir() / "apt.lock", voice, "installing distribution packages"):
@@ -139,7 +140,7 @@ def _install(missing: list[str], lacking: Callable[[], list[str]], voice: Voice)
         raise UserError(f"this system: lacks {names}: expected an administrator to run, as root,\n\n  {install}\n")
     voice.say(f"installing distribution packages: {names}")
     log = paths.cache_dir() / "apt.log"
-    # The lists have a lock that apt does not wait for: the distribution's own update may hold it.
+    # `apt-get update` does not wait for the lock of the lists, which the distribution's own update may hold, so it is repeated.
     shell = ("export DEBIAN_FRONTEND=noninteractive; for n in 1 2 3; do apt-get update && break; sleep 10; done; "
              f"apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends {names}")
     if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or lacking():
@@ -185,7 +186,7 @@ def locked(path: Path, voice: Voice, what: str) -> Iterator[None]:
 
 
 def extra_venv(purpose: str, voice: Voice) -> Path:
-    """The environment of requirements-PURPOSE.txt, for the commands that need it: an ordinary start does not make it."""
+    """The environment of requirements-PURPOSE.txt, for the commands that need it; an ordinary start does not create it."""
     venv = venv_dir(purpose)
     if not venv_ready(venv):
         make_venv(venv, voice, purpose)
@@ -201,7 +202,7 @@ def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
         python = python_of(venv)
         steps = [
             [sys.executable, "-m", "venv", "--clear", str(venv)],
-            # PEP 517: a package that comes as source is built where `wheel` is, which a new environment lacks.
+            # PEP 517: pip builds source packages in an environment with `wheel`, which the new environment lacks.
             [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--use-pep517",
              "-r", str(requirements(purpose))],
         ]
@@ -227,7 +228,7 @@ def build_digest(venv: Path) -> str:
         path = stack.pop()
         if os.path.isdir(path):
             if path == python_side or os.path.basename(path) == "__pycache__":
-                continue  # commands and configuration in Python are not built
+                continue  # Python code of the front end needs no build
             stack += [entry.path for entry in sorted(os.scandir(path), key=lambda e: e.name)]
         elif os.path.splitext(path)[1] in BUILD_SUFFIXES:
             try:
@@ -284,8 +285,8 @@ def build_targets(arguments: list[str]) -> list[str]:
 
 
 def build(venv: Path, targets: list[str], voice: Voice) -> None:
-    """Builds targets of SCons, or what a start needs. A build that stops half-way leaves no stamp: sources that are then put back with
-    their old times would look built."""
+    """Builds targets of SCons, or what a start needs. A build that stops half-way leaves no stamp. With one, sources restored
+    with their old times would look built."""
     stamp = paths.build_dir() / "built"
     digest = build_digest(venv)  # taken before the build, so that an edit made meanwhile builds again
     if not stamp.exists() or stamp.read_text() != digest:
@@ -297,22 +298,22 @@ def build(venv: Path, targets: list[str], voice: Voice) -> None:
 
 
 def ensure_checks(libraries: list[Path], voice: Voice) -> None:
-    """The checking libraries of the project's protocols, for what asks for them: starts do not build them.
+    """Builds the checking libraries of the project's protocols on demand; ordinary starts do not build them.
 
-    Runs in the front end, after `ensure_built`, and asks whether they belong to the build that this made rather than
-    to the sources as they are now, so that an edit changes nothing under a command or test that is on its way.
+    Runs in the front end, after `ensure_built`. It compares the libraries with the build that `ensure_built` made,
+    not with the sources as they are now, so that an edit of the sources does not affect a running command or test.
     """
     try:
         digest = (paths.build_dir() / "built").read_text()
     except FileNotFoundError:
-        digest = ""  # built by name only, as by `moscope build`: SCons looks each time
+        digest = ""  # after a build of single targets, as by `moscope build`; SCons then checks each time
     stale = [library for library in libraries if not digest or not belongs(library, digest)]
     if not stale:
         return
     voice.say(f"building {', '.join(library.name for library in stale)} (once per change of the sources)")
     install_packages(voice)
     scons(Path(sys.prefix), [str(library.relative_to(paths.root())) for library in stale], voice)
-    if digest:  # of the build before, so that an edit made meanwhile builds again
+    if digest:  # the digest of the earlier build, so that an edit made meanwhile causes another build
         for library in stale:
             write_whole(library.with_suffix(".built"), stamp_of(library, digest))
 
@@ -325,7 +326,8 @@ def belongs(library: Path, digest: str) -> bool:
 
 
 def stamp_of(library: Path, digest: str) -> str:
-    """With the file's own time: what else makes or removes it, such as `moscope build checks`, leaves no stamp that holds."""
+    """The stamp contains the file's own time, so it becomes invalid when something else, such as `moscope build checks`, rewrites
+    or removes the file."""
     return f"{digest} {library.stat().st_mtime_ns}"
 
 
@@ -339,7 +341,7 @@ def clean_environment() -> dict[str, str]:
     """
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "MPLBACKEND")}
     if "libasan" in env.get("LD_PRELOAD", ""):
-        del env["LD_PRELOAD"]  # set below for the front end alone: compilers have no use for it
+        del env["LD_PRELOAD"]  # set below for the front end only; compilers do not need it
     if not paths.installed():
         env["PYTHONPATH"] = str(paths.import_dir())
     return env
@@ -364,7 +366,7 @@ def front_end_environment() -> dict[str, str]:
 
 
 def prepare(voice: Voice) -> Path:
-    """Virtual environment, with what the distribution must give for it; returns its folder."""
+    """Sets up the virtual environment and the distribution packages that it requires; returns the environment's folder."""
     if paths.variant() not in paths.VARIANTS:
         raise unknown_name("MOSCOPE_VARIANT", "variant", paths.variant(), paths.VARIANTS)
     venv = venv_dir()
@@ -378,12 +380,12 @@ def front_end(python: str, argv: list[str]) -> NoReturn:
     sys.stderr.flush()
     environment = front_end_environment()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until cli.main can answer: a Python that starts has a traceback only
-    # -P: the caller's working folder is no place to import from.
+    # -P: do not import from the caller's working folder.
     os.execve(python, [python, "-P", "-m", "moscope", *argv], environment)
 
 
 def complete(argv: list[str]) -> NoReturn:
-    """Answers a shell at once: with what there is, and with nothing before the first start has set it up."""
+    """Answers a shell's completion request at once. Before the first start has set up the environment, the answer is empty."""
     if venv_ready(venv_dir()):
         front_end(python_of(venv_dir()), argv)
     sys.exit(0)

@@ -31,26 +31,26 @@ PRELUDE = ".prelude.sm"
 BESIDE = (".roles.toml", PRELUDE, ".hh")
 INCLUDE = re.compile(r"""\binclude\s+(?:"([^"\n]+)"|'([^'\n]+)')""")
 DESCRIBED = re.compile(r'^#include "schema/([^"]+)"', re.MULTILINE)
-# What generated code may include: a change of these rebuilds the protocols.
+# Headers that generated code may include: a change in them rebuilds the protocols.
 RUNTIME_HEADERS = ("src/base", "src/sim", "src/mem/ruby/runtime", "src/mem/prefetch")
-# In kept warnings, for the protocol's folder: the build is kept by content, and found again from wherever that lies.
+# Stands for the protocol's folder in stored warnings: builds are stored by content, and the folder may have another place later.
 HERE = "//protocol//"
 
 
 @dataclass(frozen=True)
 class BuiltProtocol:
-    """Where one built protocol lies."""
+    """The files of a built protocol."""
 
     name: str
     interface: Path  # NAME.json: machines, parameters, buffers, states, events, transitions
     make_timing: Callable[[], Path]
-    checking: Callable[[], Path]  # NAME.check.so, which is built when first asked for: most runs never do
+    checking: Callable[[], Path]  # NAME.check.so, built at the first request: most runs never need it
     warnings: str = ""  # of the SLICC compiler, as it prints them
     own: bool = True  # one of the project's, by its path
 
     @property
     def timing(self) -> Path:
-        """NAME.so. That of a user's protocol is built when first asked for: a random test never does."""
+        """NAME.so. For a user's protocol, it is built at the first request; a random test never needs it."""
         return self.make_timing()
 
 
@@ -68,8 +68,8 @@ def compiler_inputs(root: Path) -> list[Path]:
 
 
 def protocol_inputs(slicc: Path) -> list[Path]:
-    """A protocol's own files: the .slicc, what it includes, directly or not, and its roles. An include is searched as the compiler does
-    it, in the folder of the including file and then in the protocol's; both places count, as a file may yet appear in the first."""
+    """A protocol's own files: the .slicc file, all files that it includes, directly or not, and its roles. Includes are searched
+    as in the compiler: in the folder of the including file, then in the protocol's folder. If both have such a file, both count."""
     more = slicc.with_suffix(PRELUDE)
     found = {slicc, *([more] if more.is_file() else [])}
     open_ends = list(found)
@@ -78,7 +78,7 @@ def protocol_inputs(slicc: Path) -> list[Path]:
         text = includer.read_text(encoding="utf-8", errors="replace")
         for name in (double or single for double, single in INCLUDE.findall(text)):
             for path in (includer.parent / name, slicc.parent / name):
-                if path not in found and os.path.isfile(path):  # False, too, for what can be no file's name
+                if path not in found and os.path.isfile(path):  # isfile is False also for text that cannot be a file name
                     found.add(path)
                     open_ends.append(path)
     beside = (slicc.with_suffix(suffix) for suffix in BESIDE)
@@ -98,13 +98,14 @@ def runtime_headers(root: Path) -> list[Path]:
 
 
 def described_headers(root: Path) -> list[str]:
-    """Those of the headers made from src/schema that the runtime includes: names in build/VARIANT/generated/schema."""
+    """The headers generated from src/schema that the runtime includes: names in build/VARIANT/generated/schema."""
     found = {name for path in runtime_headers(root) for name in DESCRIBED.findall(path.read_text(encoding="utf-8"))}
     return sorted(name for name in found if not (root / "src/schema" / name).exists())
 
 
 def run_slicc(arguments: list[str]) -> tuple[str, str]:
-    """The SLICC compiler as its own process: what it printed, and its warnings; its errors are the user's answer."""
+    """Runs the SLICC compiler as a separate process. Returns its output and its warnings; an error of the protocol is raised as
+    the user's error."""
     got = subprocess.run([sys.executable, str(paths.root() / SLICC), *arguments], capture_output=True, text=True,
                          check=False)
     if got.returncode == UserError.exit_code:
@@ -115,8 +116,8 @@ def run_slicc(arguments: list[str]) -> tuple[str, str]:
 
 
 def generate(slicc: Path, out: Path) -> str:
-    """Protocol text into C++ and NAME.json in `out`, which holds nothing else afterwards; returns the warnings. In the
-    project's own protocols what --strict names is an error."""
+    """Compiles a protocol to C++ and NAME.json in `out`, which holds nothing else afterwards; returns the warnings. For the
+    project's own protocols, the warnings of --strict are errors."""
     strict = slicc.resolve() in known_protocols().values()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -124,12 +125,13 @@ def generate(slicc: Path, out: Path) -> str:
 
 
 def check_strictly(slicc: Path) -> None:
-    """UserError for what may be meant, or stands in widely used protocols, as for plain mistakes; builds nothing."""
+    """Raises UserError for the warnings of --strict (what may be intended, or is common in widely used protocols) as well as for
+    errors. Builds nothing."""
     run_slicc(["--protocol", str(slicc), "--check-only", "--strict", "--no-warnings"])
 
 
 def generated_digest(generated: Path) -> str:
-    """Stands for the generated C++: where it is unchanged, nothing needs to be compiled."""
+    """A digest of the generated C++: if it is unchanged, nothing needs to be compiled."""
     digest = hashlib.sha256()
     for path in files_under(generated, {".cc", ".hh"}):
         digest.update(f"{path.relative_to(generated)} {path.stat().st_size}\n".encode() + path.read_bytes())
@@ -158,7 +160,7 @@ def compile_protocol(generated: Path, library: Path, check: bool, variant: str, 
         made = list(pool.map(one, sources))
     report(f"link    {library.name}")
     build = paths.root() / "build" / variant
-    # What is built into the user's cache stays there, while a checkout may be moved with all that it has built.
+    # A library in the user's cache stays in its place, but a checkout may be moved together with everything built in it.
     found = str(build) if paths.installed() else f"$ORIGIN/{os.path.relpath(build, library.parent)}"
     with written_aside(library) as unfinished:
         run_tool([toolchain.CXX, "-shared", *toolchain.link_flags(variant), *made, "-o", str(unfinished), "-L" + str(build),
@@ -172,8 +174,8 @@ OWN_HEADER = "_own.hh"  # what the compiler calls its copy of NAME.hh
 
 
 def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
-    """What g++ found in the C++ of a protocol from outside, at the line of the protocol's header or `.sm` file that it comes from.
-    The statements of generated code say where they are from: `at("FILE.sm", LINE)`."""
+    """Errors of g++ in the C++ of a protocol from outside, attributed to the line of the protocol's header or `.sm` file that the
+    C++ comes from. The statements of generated code name that line: `at("FILE.sm", LINE)`."""
     found: dict[str, None] = {}  # in order, each once
     for error in GXX_ERROR.finditer(text):
         path, line = root / error["file"], int(error["line"])
@@ -226,8 +228,9 @@ def content_key(slicc: Path, variant: str) -> str:
 
 
 def ensure_protocol(name_or_file: str, report: Report = lambda text: None, strict: bool = False) -> BuiltProtocol:
-    """The libraries of a protocol: those of the build for a project protocol, built and kept for a user's own. Its
-    warnings are reported each time, errors if `strict`; `report` also hears of the checking library, if that is built."""
+    """The libraries of a protocol: for a project protocol those of the build; for a user's own protocol, libraries that are built
+    here and kept. Its warnings are reported each time, errors if `strict`; `report` also gets the messages of a build of the
+    checking library."""
     slicc = find_protocol(name_or_file)
     if strict:
         check_strictly(slicc)
@@ -246,7 +249,8 @@ def ensure_protocol(name_or_file: str, report: Report = lambda text: None, stric
 
 
 def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
-    """Interface and C++. Writes aside and renames, so that several starts and interruptions leave whole folders only."""
+    """Generates interface and C++ in another folder and renames it, so that simultaneous starts and interruptions leave only
+    complete folders."""
     name = slicc.stem
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     generated = unfinished / name
@@ -254,7 +258,7 @@ def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
         report(f"generate {name}")
         warnings = generate(slicc, generated).replace(f"{slicc.parent}/", HERE)
         (unfinished / f"{name}.warnings").write_text(warnings, encoding="utf-8")
-        # The compiler names it as the protocol's text does, and a dash becomes "_" in C++.
+        # NAME.json has the compiler's name for the protocol, in which a dash is replaced by "_" as in C++.
         (interface,) = generated.glob("*.json")
         shutil.copyfile(interface, unfinished / f"{name}.json")
         try:
@@ -267,7 +271,8 @@ def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
 
 
 def ensure_compiler(report: Report, lacking: Callable[[], list[str]] = toolchain.missing_for_protocols) -> None:
-    """A checkout has built the engine with it; an installation may be the first to need it."""
+    """Installs the C++ compiler if it is missing. A checkout has built the engine with it, but an installation may need it here
+    for the first time."""
     from moscope import bootstrap
 
     if paths.installed():
@@ -286,14 +291,14 @@ def check_inside(name: str, report: Report) -> Path:
 
 
 def compile_outside(slicc: Path, folder: Path, check: bool, report: Report) -> Path:
-    """One of the libraries of a user's own protocol: the folder's key covers both. The checking library serves short tests, so it is
-    compiled fast rather than well."""
+    """One of the libraries of a user's own protocol; the folder's key covers both. The checking library serves short tests, so
+    its compilation is fast rather than optimised."""
     from moscope import bootstrap
 
     name = slicc.stem
     library = folder / f"{name}{CHECKING if check else TIMING}"
     if not library.exists():
-        # The objects of two starts would lie in one place.
+        # Two starts would write their objects to the same place.
         with bootstrap.locked(folder / f"{name}.lock", bootstrap.Relay(report), f"building {library.name}"):
             if not library.exists():
                 ensure_compiler(report)

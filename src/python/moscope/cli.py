@@ -47,16 +47,16 @@ class Shared:
     json: bool = False
     quiet: bool = False
     result_fd: int = 1
-    given: frozenset[str] = frozenset()  # the fields above that the user set, be it to their defaults
-    kept: Path | None = None  # where the JSON object goes besides; None without `--out`, or where the command fills that itself
+    given: frozenset[str] = frozenset()  # the fields above that the user set, even if to the default
+    kept: Path | None = None  # where the JSON object also goes; None without `--out`, or if the command fills that folder itself
 
     def say(self, text: str) -> None:
-        """Progress and remarks for people; with `--json`, too, as they go to stderr."""
+        """Prints progress and remarks for people on stderr, also with `--json`."""
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)
 
     def result(self, document: dict[str, Any]) -> None:
-        """The command's one JSON object: on stdout with `--json`, and in `--out` where nothing else goes there."""
+        """Emits the command's one JSON object: on stdout with `--json`, and into `--out` if the command puts nothing else there."""
         if self.kept:
             with jsonio.atomic_dir(self.kept.parent) as folder:
                 (folder / self.kept.name).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
@@ -152,7 +152,7 @@ def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
 
 @contextmanager
 def json_only_on_stdout(wanted: bool) -> Iterator[int]:
-    """With `--json`, whatever anything (C++ included) prints goes to stderr; yields where the result goes."""
+    """With `--json`, all printed output (also that of C++) goes to stderr. Yields the descriptor for the result."""
     if not wanted:
         yield 1
         return
@@ -175,7 +175,8 @@ def _names_in(package: str) -> dict[str, str]:
 
 
 def _add(app: typer.Typer, name: str, module_name: str, rest: list[str] | None, called: str) -> None:
-    """Adds to `app` the command or group `name`: of a group only what `rest` asks for, and nothing where it is only listed."""
+    """Adds the command or group `name` to `app`. Of a group, only the part that `rest` names is loaded; nothing is loaded if the
+    group is only listed."""
     module = importlib.import_module(module_name)
     if hasattr(module, "__path__"):
         group = typer.Typer(help=module.__doc__, context_settings={"help_option_names": HELP})
@@ -239,11 +240,11 @@ def _top(context: typer.Context,
 
 
 def _complete() -> int:
-    """The answer to a shell that completes a command line; nothing where that is none."""
+    """Answers a shell that completes a command line; the answer is empty if the line is not valid."""
     from typer._completion_classes import completion_init
 
     completion_init()
-    os.environ["COLUMNS"] = "10000"  # a description is one line
+    os.environ["COLUMNS"] = "10000"  # keeps each description on one line
     try:
         return _dispatch(completion.words())
     except (MoscopeError, TyperException):
@@ -251,7 +252,7 @@ def _complete() -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if arguments and arguments[-1] in _COMPLETION:  # without a shell: the current one
+    if arguments and arguments[-1] in _COMPLETION:  # without a shell: complete for the current one
         arguments = [*arguments, ""]
     app = typer.Typer(
         help="Simulator of the 48-core Opteron machine of the MOSBENCH paper. See `moscope COMMAND --help`.",
@@ -261,7 +262,7 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(args=arguments, prog_name="moscope", standalone_mode=False)
     except SystemExit as end:
-        # The answer of typer and rich to a closed pipe is an exit code of their own, which means something else here.
+        # typer and rich answer a closed pipe with an exit code that has another meaning here.
         if isinstance(end.__context__, BrokenPipeError):
             raise end.__context__ from None
         raise
@@ -294,7 +295,7 @@ def _is_closed(fd: int) -> bool:
 
 
 def _file(fd: int) -> tuple[int, int] | None:
-    """Which file is open; rich puts another in the place of a closed pipe."""
+    """Identifies the open file of a descriptor; rich replaces a closed pipe by another file."""
     try:
         found = os.fstat(fd)
     except OSError:
@@ -303,21 +304,21 @@ def _file(fd: int) -> tuple[int, int] | None:
 
 
 def _hear_polite_ends() -> None:
-    """The end of the process or of its terminal is an interruption too: what writes aside cleans up."""
+    """Treats SIGTERM and a hang-up of the terminal as interruptions, so that unfinished files and folders are removed."""
     terminals = [fd for fd in (1, 2) if os.isatty(fd)]
 
     def hung_up(*_: Any) -> None:
-        for fd in terminals:  # where whatever is said would be one more error
+        for fd in terminals:  # printing to a terminal that is gone would be another error
             os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup wants it
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores the signal
         signal.signal(signal.SIGHUP, hung_up)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one command line and returns its exit code; nothing gets past it as a traceback."""
+    """Runs one command line and returns its exit code; no exception leaves it as a traceback."""
     streams.prepare()
     _hear_polite_ends()
     output = _file(1)
@@ -326,7 +327,7 @@ def main(arguments: list[str]) -> int:
         if completion.asked():
             return _complete()
         code = _dispatch(arguments)
-        if code == errors.INTERRUPTED:  # typer's answer to an interruption
+        if code == errors.INTERRUPTED:  # typer's exit code for an interruption
             raise KeyboardInterrupt
         sys.stdout.flush()
         return code
@@ -339,7 +340,7 @@ def main(arguments: list[str]) -> int:
         return errors.INTERRUPTED
     except Exception as error:  # noqa: BLE001  the one place where everything is caught
         if isinstance(error, BrokenPipeError) and (_is_closed(1) or _file(1) != output):
-            # The reader of our output has seen enough; keep the interpreter from complaining at its end.
+            # The reader has closed our output; keep the interpreter from complaining when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return errors.OK
         return _report(as_error(error, f"moscope {' '.join(arguments)}"))

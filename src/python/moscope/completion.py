@@ -2,7 +2,7 @@
 """Completion in bash, zsh and fish: typer's, with the values that options and arguments take.
 
 The shell starts moscope with `_MOSCOPE_COMPLETE` set and the words typed so far in the environment; the answer has to be there in
-a few tenths of a second. So only the command at hand is imported, and values are computed where they are asked for.
+a few tenths of a second. Therefore only the command on the line is imported, and values are computed only if they are needed.
 """
 
 import copy
@@ -18,7 +18,7 @@ from moscope.errors import UserError, unknown_name
 
 PROGRAM = "moscope"
 SHELLS = ("bash", "zsh", "fish")
-# A metavar of names, such as `table|full`: those are the values.
+# A metavar that consists of names, such as `table|full`: the names are the values.
 NAMES = re.compile(r"[a-z0-9]+(\|[a-z0-9]+)+")
 
 
@@ -81,7 +81,7 @@ def exports() -> list[str]:
     return [file.stem for file in (paths.root() / "analysis" / "exports").glob("[a-z]*.py") if file.stem != "base"]
 
 
-#: By the name of the parameter.
+#: The values of parameters, by the name of the parameter.
 VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "machine": machines, "sets": parameters, "workload": workloads, "kernel": kernels, "protocol": buildproto.known_protocols,
     "example": examples, "to": exports,
@@ -89,7 +89,7 @@ VALUES: dict[str, Callable[[], Iterable[str]]] = {
 
 
 def with_values(name: str, kind: Any) -> Any:
-    """The annotation of a command's parameter, with what completes its values."""
+    """The annotation of a command's parameter, extended by a function that completes its values."""
     if get_origin(kind) is not Annotated or not hasattr(get_args(kind)[1], "autocompletion"):
         return kind
     information = copy.copy(get_args(kind)[1])
@@ -102,7 +102,8 @@ def with_values(name: str, kind: Any) -> Any:
 
 
 def _completer(values: Callable[[], Iterable[str]], listed: bool) -> Callable[[str], list[str]]:
-    """`listed`: several names with commas between; what is before the last comma stays."""
+    """A function that completes names. `listed`: the parameter takes several names with commas between them; the text up to the
+    last comma stays."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, _ = incomplete.rpartition(",") if listed else ("", "", "")
@@ -115,11 +116,11 @@ def _completer(values: Callable[[], Iterable[str]], listed: bool) -> Callable[[s
 
 
 def script(shell: str) -> str:
-    """What the shell reads to complete `moscope`, and other paths of it such as `./moscope`."""
+    """The script that a shell reads to complete `moscope`, also under other paths such as `./moscope`."""
     from typer._completion_shared import get_completion_script
 
     text = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
-    # typer's scripts for zsh and fish start the program that PATH has, not the one on the line.
+    # typer's scripts for zsh and fish start the program on PATH, not the one on the command line.
     typed = {"zsh": (f"complete_zsh {PROGRAM}", "complete_zsh ${~words[1]}"),
              "fish": (f"(commandline -cp) {PROGRAM}", "(commandline -cp) (commandline -opc)[1]")}
     return text.replace(*typed[shell]) if shell in typed else text
@@ -135,7 +136,7 @@ def install(shell: str) -> str:
 
 
 def shell_of(option: str, given: str) -> str:
-    """The shell that is named, or the one that moscope was started from."""
+    """The shell that the option names, or the shell from which moscope was started."""
     name = given
     if not name:
         import shellingham

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kinds of error and the exit code of each: the one place where the two meet (contracts: exit codes)."""
+"""The kinds of error and their exit codes. This is the only place that relates the two (contracts: exit codes)."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 OK = 0
-FOUND = 1  # a check or test found what it looks for
+FOUND = 1  # a check or test found a fault
 INTERRUPTED = 130
 
 
@@ -41,7 +41,7 @@ class GuestDied(MoscopeError):
 
 
 class WorkloadFailed(MoscopeError):
-    """A program in the guest ended too early, or its results are not what they have to be."""
+    """A program in the guest ended too early, or its results are wrong."""
 
     exit_code = FOUND
     kind = "the workload failed"
@@ -77,7 +77,7 @@ MOST_NAMES = 30  # in a message
 
 
 def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:
-    """`where: no WHAT called "name": expected a known name, such as ...`; where none is near, all names, or the first of many."""
+    """`where: no WHAT called "name": expected a known name, such as ...`; if no name is similar, all names, or the first of many."""
     known = sorted(known)
     close = nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
     if close:

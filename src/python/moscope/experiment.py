@@ -20,7 +20,7 @@ FS_PER_S = 10**15
 FS_PER_NS = 10**6
 
 Phase = dict[str, Any]
-# A request older than this is taken for lost; loaded machines of the experiments stay far below.
+# A request older than this counts as lost; even under load, requests in experiments finish far earlier.
 WATCHDOG_FS = 1000 * 10**9
 
 
@@ -61,14 +61,15 @@ class Subject:
         return [str(m["type"]) for m in self.interface["machines"]]
 
     def run(self, phases: list[Phase], threads: int = 1, watchdog: int = WATCHDOG_FS) -> list[dict[str, Any]]:
-        """One fresh machine, the phases one after the other. With several host threads chips run side by side: the same results."""
+        """Runs the phases one after the other on a fresh machine. With several host threads, chips run in parallel, with the same
+        results."""
         return run_phases(json.dumps(self.elaborated), self.library, phases, self.seed, watchdog, threads if threads > 1 else 0)
 
 
 def run_phases(elaborated: str, library: Path | str, phases: list[Phase], seed: int = 1, watchdog: int = WATCHDOG_FS,
                threads: int = 0) -> list[dict[str, Any]]:
     """The answers of the engine to phases on a fresh machine; `elaborated` is its text."""
-    from moscope import _engine  # the native module is wanted only when something runs
+    from moscope import _engine  # the native module is needed only when something runs
 
     answer = json.loads(_engine.run_experiment(elaborated, str(library), json.dumps({"phases": phases}), seed, watchdog, threads))
     results: list[dict[str, Any]] = answer["phases"]
@@ -77,8 +78,8 @@ def run_phases(elaborated: str, library: Path | str, phases: list[Phase], seed: 
 
 def prepare(shared: Shared, machine: Machine | None = None, checking: bool = False, *, delays: bool = False,
             caches: str = "machine", homes: int | None = None) -> Subject:
-    """The machine that the shared options name (or the one given), elaborated for its protocol. `delays`: scripts may choose delays of
-    messages; times are otherwise the same. `caches`, `homes`: as in `elaborate`."""
+    """The machine that the shared options name (or the one given), elaborated for its protocol. `delays`: scripts may delay
+    messages; without delays, times are the same. `caches`, `homes`: as in `elaborate`."""
     machine = machine or load_machine(shared.machine, shared.sets)
     built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
@@ -91,7 +92,7 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
 
 
 def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> None:
-    """Every tick is accounted for once: the segments of an access add up to its latency, exactly."""
+    """Checks that the segments of an access add up to its latency exactly: every tick is accounted for once."""
     total = sum(int(s["fs"]) for s in segments)
     if total != latency:
         raise SimulatorBug(f"{what}: its segments add up to {total / FS_PER_NS} ns, its latency is {latency / FS_PER_NS} ns")

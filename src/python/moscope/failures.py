@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a user reads of an exception that is no MoscopeError: a full disk or a path that cannot be used is the user's to mend,
-anything else a bug, of which the traceback goes into a file to send along."""
+"""The user's message for an exception that is no MoscopeError. A full disk or an unusable path is an error of the user. Anything
+else is a bug, whose traceback goes into a file that the user can send."""
 
 import errno
 import os
@@ -9,15 +9,15 @@ import traceback
 
 from moscope.errors import MoscopeError, SimulatorBug, UserError
 
-# Of a disk or pipe that takes no more.
+# Errors of a disk that has no more room.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-# Of a path that the user or the environment gives: even the question whether it exists may fail with these.
+# Errors of a path from the user or the environment; even a test for its existence may fail with these.
 NO_PATH = {errno.EACCES: "a path that this user may use", errno.EPERM: "a path that this user may use",
            errno.ENAMETOOLONG: "a shorter path"}
 
 
 def as_error(error: BaseException, doing: str) -> MoscopeError:
-    """The error to report. `doing`: what goes before the traceback in the file: a command line, a point."""
+    """The error to report. `doing` (a command line, or a point) precedes the traceback in the file."""
     if isinstance(error, MoscopeError):
         return error
     if isinstance(error, OSError) and error.errno in NO_ROOM:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a call puts its results: the caller's folder, or a temporary one that goes with the result."""
+"""Where a call puts its results: the caller's folder, or a temporary one that is removed together with the result."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ Place = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Folder:
-    """`kept` is to be held as long as the folder is wanted."""
+    """A folder for results. Whoever needs the folder has to hold `kept`."""
 
     path: Path
     kept: object = None
@@ -24,7 +24,7 @@ class Folder:
 
 @contextmanager
 def folder_for(out: Place | None, what: str) -> Iterator[Folder]:
-    """`out`, or a temporary folder. A call that does not end well leaves no temporary folder; a full disk is a user error."""
+    """`out`, or a temporary folder. A call that fails leaves no temporary folder behind. A full disk is a user error."""
     place("--out", out)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix=f"moscope-{what}-")
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What notebooks show of a result: small tables."""
+"""How notebooks show a result: small tables."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,7 +11,7 @@ def heading(text: str) -> str:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Numbers are set to the right."""
+    """Numbers are aligned to the right."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"{heading(title)}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

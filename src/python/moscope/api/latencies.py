@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope.latency`: what the command of that name measures, as tables."""
+"""`moscope.latency`: the measurements of the command of that name, as tables."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a call shows its progress: in the terminal or notebook of a person who watches, or to a function of the caller's."""
+"""How a call shows its progress: in a person's terminal or notebook, or by calls of the caller's function."""
 
 import sys
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from moscope.cli import Shared, checked_seed
 
 @dataclass(frozen=True)
 class Progress:
-    """What a call is doing. `task`: the row or point at work, empty for a remark about the whole call. `phase`: what it does, in
-    words. `share`: how much of the task is done, 0 to 1."""
+    """What a call is doing. `task`: the row or point in progress, empty for a remark about the whole call. `phase`: what it does,
+    in words. `share`: how much of the task is done, 0 to 1."""
 
     task: str
     phase: str
@@ -46,5 +46,5 @@ def call(machine: Machine, seed: int, progress: Watcher, out: Path | None = None
 
 
 def watched() -> bool:
-    """Whether a person reads along: on a terminal, or in a notebook."""
+    """Whether a person is watching: in a terminal or a notebook."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope.run`: workloads under Linux, measured, as tables; and run directories that are there already."""
+"""`moscope.run`: measures workloads under Linux and returns tables; also opens run directories that already exist."""
 
 import json
 import re
@@ -107,11 +107,12 @@ class Run:
         query = text("Run.sql", query) or ""
         missing: dict[str, UserError] = {}
         with duckdb.connect() as connection:
-            # By the words of the query: DuckDB tells the tables of one only where it can do without their columns, so not of a join.
+            # The tables are found as words of the query: DuckDB names the tables of a query only where it does not need their
+            # columns, so not in joins.
             for name in {"points", "top_lines", *PARQUET} & set(re.findall(r"\w+", query.lower())):
                 try:
                     connection.register(name, getattr(self, name))
-                except UserError as error:  # something else may be called so
+                except UserError as error:  # the word may stand for something else
                     missing[name] = error
             try:
                 answer = connection.sql(query)
@@ -203,7 +204,7 @@ def _listed(values: Any) -> str | None:
 
 
 def _display(watcher: Callable[[Progress], None] | None) -> "Callable[[bool, int, int], Display]":
-    """What shows the progress of the points: the command's display, or one that hands it on."""
+    """The display of the points' progress: the command's, or one that passes the progress on to `watcher`."""
     from moscope.runs import display, guest, job
 
     class Handed(display.Display):

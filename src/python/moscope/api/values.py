@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values as callers give them: Python's numbers or numpy's, one text where several are expected. What is of another kind is a
-UserError, before anything else sees it."""
+"""Checks of values that callers give: Python's or numpy's numbers, and single texts where several are expected. A value of
+another kind is a UserError before anything else uses it."""
 
 import operator
 import os
@@ -33,7 +33,7 @@ def place(option: str, value: Any, expected: str = "a path") -> str | None:
 
 
 def several(option: str, values: Iterable[str]) -> tuple[str, ...]:
-    """Texts. A text alone is one value, although Python takes it for its characters."""
+    """Several texts. A single text is one value, although Python would iterate over its characters."""
     found = (values,) if isinstance(values, str) or not isinstance(values, Iterable) else tuple(values)
     for value in found:
         if not isinstance(value, str):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The project's own speed, measured; one module per benchmark."""
+"""Benchmarks of the project's own speed; one module per benchmark."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast the whole machine runs on this host, beside QEMU: the same kernel, initial file system, processors, nodes and
-memory, one after the other; then a fixed amount of computing, system calls and processes (guest/bench.sh).
+"""How fast the whole machine runs on this host, compared with QEMU: the same kernel, initial file system, processors,
+nodes and memory, one after the other; then a fixed amount of computing, system calls and processes (guest/bench.sh).
 
 Host seconds are from the start of the simulator to the guest's power-off. The instructions per second of code that only
 computes are counted between two lines of the script. QEMU runs on its single-threaded translator, as the model does.
@@ -22,7 +22,7 @@ from moscope.wording import number
 SCHEMA = "moscope.bench.boot/1"
 SCRIPT = Path(__file__).parents[1] / "guest" / "bench.sh"
 BEGINS, ENDS, LAST = "bench: compute begins", "bench: compute ends", "bench: ends"
-# The bars that the project has set itself: times QEMU's seconds, and million instructions per second.
+# The goals of the project: at most this many times QEMU's seconds, and at least this many million instructions per second.
 MOST_RATIO, LEAST_MIPS = 5.0, 60.0
 QEMU_SECONDS = 1800
 # ACPI distances of a node to itself, and per link.
@@ -32,7 +32,7 @@ LOCAL, PER_HOP = 10, 6
 def run(shared: Shared, cores: int | None, memory_per_node: str, say: Any) -> dict[str, Any]:
     """Both boots; moscope.bench.boot/1."""
     machine = load_machine(shared.machine, shared.sets)
-    # Found missing before the long part.
+    # Reported before the boots, which take long.
     qemu.ensure(say)
     planned = plan.make(shared, plan.Options(cores=cores, memory_per_node=memory_per_node, script=SCRIPT), machine)
     say(f"QEMU: {number(planned.config['cores'], 'core')}")
@@ -50,7 +50,7 @@ def run(shared: Shared, cores: int | None, memory_per_node: str, say: Any) -> di
 
 
 def _children_s() -> float:
-    """Processor seconds of the programs that this one has started and that have ended."""
+    """Processor seconds of the child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -70,7 +70,7 @@ def run_qemu(planned: plan.Plan, machine: Machine) -> float:
 
 
 def run_moscope(planned: plan.Plan) -> dict[str, float]:
-    """Host seconds of the model: in all, until the script began, and the rate of the part that computes."""
+    """Host seconds of the model, in total and until the script began, and the instruction rate of the part that computes."""
     config = {**planned.config, "markers": [BEGINS, ENDS, plan.PANIC]}
     started, cpu = time.monotonic(), time.process_time()
     system = engine.create(config)

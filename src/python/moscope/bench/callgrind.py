@@ -23,7 +23,7 @@ from moscope.errors import SimulatorBug, UserError
 ENTRIES = ("moscope::run_experiment*", "moscope::run_random_test*")
 # Objects whose instructions are those of Python, not of the simulator.
 INTERPRETER = re.compile(r"python|ld-linux|/moscope/_engine")
-# How Python's traceback ends with what the user has to change.
+# The end of Python's traceback for errors that the user has to correct.
 USER_ERROR = f"{UserError.__module__}.{UserError.__name__}: "
 
 
@@ -96,7 +96,7 @@ def count(module: str, argument: str, say: Callable[[str], None],
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--compress-strings=yes",
                    *(f"--dump-before={entry}" for entry in entries),
                    sys.executable, "-P", "-m", module, argument]
-        # Allocation with huge pages and random hashes would make counts depend on the host.
+        # Huge pages in the allocator and random hashes would make the counts depend on the host.
         environment = {k: v for k, v in os.environ.items() if k != "GLIBC_TUNABLES"} | {"PYTHONHASHSEED": "0"}
         got = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if got.returncode != 0:
@@ -105,5 +105,5 @@ def count(module: str, argument: str, say: Callable[[str], None],
                 raise UserError(lines[-1].removeprefix(USER_ERROR))
             raise SimulatorBug(f"bench instructions: {lines[-1] if lines else 'valgrind ended with ' + str(got.returncode)}")
         parts = sorted(Path(folder).glob("profile.*"), key=lambda path: int(path.suffix[1:]))
-        parts = [*parts[1:], out]  # without what came before the first call; the last part has no number
+        parts = [*parts[1:], out]  # without the part before the first call; the last part has no number
         return got.stdout.splitlines(), [parse(path.read_text(encoding="utf-8")) for path in parts]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The process that `bench instructions` counts: each load twice, short and long, one engine call for each.
+"""The process that `bench instructions` counts: it runs each load twice, short and long, with one engine call each.
 
 `python -m moscope.bench.counted REQUEST` with a JSON object: `machine`, `sets`, `seed`, `loads` (names of LOADS) and
 `scale`. These engine calls are the only ones of the process, so the n-th part of the profile belongs to the n-th line
@@ -37,14 +37,14 @@ LOADS = {
 
 
 def main(text: str) -> None:
-    importlib.import_module("moscope.protocol.check")  # now, so that no part of the profile counts the import
+    importlib.import_module("moscope.protocol.check")  # imported now, so that no part of the profile counts the import
     request = json.loads(text)
     subject = prepare(Shared(machine=request["machine"], sets=request["sets"], seed=request["seed"], quiet=True))
     for name in request["loads"]:
         load = LOADS[name]
         for scale in (load.short, load.long):
-            # Two passes warm as well as three do. After one, MOESI_hammer still fetches lines from memory. More only add host
-            # instructions of the warm-up, which vary a little between processes.
+            # Two passes warm the caches as well as three do. After one pass, MOESI_hammer still fetches lines from memory.
+            # More passes only add host instructions to the warm-up, which vary a little between processes.
             bench = Bench(subject, scale * request["scale"], 1, lambda text: None, sets=request["sets"], warm_passes=2)
             getattr(bench, load.method)()
             print(json.dumps({"load": name, "units": bench.units}), flush=True)

@@ -2,9 +2,9 @@
 """A measurement window of exim on all 48 cores, for `bench instructions`.
 
 `prepare` boots the machine and starts the workload, which takes minutes under valgrind and seconds without it. The
-counted process (`python -m moscope.bench.exim_window REQUEST`) continues from a checkpoint of that moment: warm-up,
-then the window, one engine call each. The last call ends the window's part of the profile. All run on one host thread
-and with attribution.
+counted process (`python -m moscope.bench.exim_window REQUEST`) continues from a checkpoint of that moment with the
+warm-up and the window, one engine call each. A third call ends the window's part of the profile. Everything runs on
+one host thread and with attribution.
 """
 
 import json
@@ -27,7 +27,7 @@ WORKLOAD, KERNEL, CORES = "exim", "distro", "48"
 WARMUP_US, WINDOW_US = 300, 200
 # The counted process makes this engine call three times; the second is the window.
 ENTRIES, PARTS, PART = ("moscope::FullSystem::step_until*",), 3, 1
-GUEST = ("kernel", "programs")  # the inputs that make a window of the same machine another one
+GUEST = ("kernel", "programs")  # inputs with which windows of the same machine differ
 LONGEST_MS = 10**9  # of host time for an engine call: longer than any window takes
 
 
@@ -81,7 +81,7 @@ def main(text: str) -> None:
     after = system.counts()
     print(json.dumps({"state": answer["state"], "units": done(after) - done(before), "spun": after["spun"] - before["spun"]}), flush=True)
     system.step_until(begun + request.warmup + request.window, 0)
-    os._exit(0)  # the machine's destructors belong to no part
+    os._exit(0)  # leaves out the machine's destructors, which belong to no part
 
 
 if __name__ == "__main__":

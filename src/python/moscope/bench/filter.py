@@ -2,12 +2,12 @@
 """The directory-thrash experiment: as much data as all caches together hold, homed on one node against spread evenly
 over all nodes.
 
-A probe filter covers so and so many lines of its own node's memory, however few of the others' are in use. When all
-the data that the machine has cached belong to one node, its filter has room for a fraction: it replaces entries all
-the time, and each entry replaced is a line invalidated in some cache that still wanted it. Every core loads lines of
-its own share of the data, at random, with as many misses in flight as the machine allows; what is counted begins when
-every share has been walked through. The same data on one node with the filter off tell how much of the slowdown is
-the filter's, and how much is that one node has to serve them all.
+A probe filter has entries for a fixed number of lines, and only for lines of its own node, even if the other nodes'
+filters are almost empty. When all the data that the machine has cached belong to one node, its filter has room for
+only a fraction of them: it keeps replacing entries, and each replacement invalidates a line in a cache that still
+needs it. Every core loads lines of its own share of the data, at random, with as many misses in flight as the machine
+allows. Counting begins when every share has been walked through once. A run with the data on one node and the filter
+off separates the slowdown that the filter causes from the slowdown of one node serving all requests.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SCHEMA = "moscope.bench.filter/1"
 
 @dataclass(frozen=True)
 class Placement:
-    """Which nodes the data are homed at, and what came of it."""
+    """The nodes at which the data are homed, and the results."""
 
     name: str
     nodes: int
@@ -40,7 +40,7 @@ class Placement:
 
 
 def cached_bytes(subject: Subject) -> int:
-    """What all caches hold together, the instruction caches left out."""
+    """The capacity of all caches together, without the instruction caches."""
     total = 0
     for controller in subject.elaborated["controllers"]:
         for name, value in controller["params"].items():
@@ -56,7 +56,7 @@ def filter_bytes(subject: Subject) -> int:
 
 
 def compare(subject: Subject, without: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
-    """The placements, and how much slower the first is; `without` is the same machine with its filter off."""
+    """Measures both placements, and how much slower the first one is. `without` is the same machine with its filter off."""
     if not subject.machine.probe_filter.enabled or not filter_bytes(subject):
         raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: expected a machine "
                         "with one, such as opteron48")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much faster detailed mode is on this host than gem5's TimingSimpleCPU with the same protocol on the same machine: the
-same static program for the same window of simulated time on both, one after the other. Instructions are the guest's user and
-kernel ones here and the program's there; both are divided by the processor seconds that the host took for the window alone, without start
-and warm-up, so that other work on the host does not count.
+"""The speed of detailed mode on this host, relative to gem5's TimingSimpleCPU with the same protocol on the same machine. Both run
+the same static program for the same window of simulated time, one after the other. For moscope, instructions are those of user code
+and kernel in the guest; for gem5, those of the program. Both are divided by the host's processor seconds for the window alone,
+without start and warm-up, so that other work on the host does not count.
 """
 
 import os
@@ -16,7 +16,7 @@ from moscope.gem5 import binary, figures, points, programs
 from moscope.runs import job, options
 
 SCHEMA = "moscope.bench.gem5/1"
-# The bar that the project has set itself.
+# The goal that the project has set itself.
 LEAST_RATIO = 60.0
 
 
@@ -34,7 +34,7 @@ def run(shared: Shared, given: options.Options, path: Path | None) -> dict[str, 
 
 
 def side(point: dict[str, Any]) -> dict[str, float]:
-    """Of the window: moscope's points have it in `windows`, their own `host_s` is of the boot and all."""
+    """The figures of the window. Points of moscope have them in `windows`; the point's own `host_s` includes the boot."""
     window = point["windows"][0] if "windows" in point else point
     return {"mips": window["instructions"] / window["host_cpu_s"] / 1e6, "instructions": window["instructions"], "host_s": window["host_s"],
             "host_cpu_s": window["host_cpu_s"], "simulated_ms": window["ticks"] / figures.FS_PER_MS, "busy": 1 - window["cycles"]["idle"]}

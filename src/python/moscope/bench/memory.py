@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memory side's own speed, per second of host processor time: inline L1 hits, misses served by the L3, DRAM misses at the
-greatest distance, checked loads of the random tester, and what a miss costs as more cores take part.
+"""The speed of the memory system's simulation, per second of host processor time: inline L1 hits, misses served by the L3,
+DRAM misses at the greatest distance, checked loads of the random tester, and what a miss costs as more cores take part.
 
-Each load is held to be what it says (by supplier and links crossed), or its figure is not given. Figures are medians
+Suppliers and link crossings are checked: if too few accesses of a load are of its kind, it has no figure. Figures are medians
 of several runs on fresh machines.
 """
 
@@ -20,9 +20,10 @@ from moscope.wording import number
 LINE = 64
 MIB = 1 << 20
 SCHEMA = "moscope.bench.memory/1"
-# At least this share of a load's accesses has to be of the kind that it is for.
+# The share of a load's accesses that must be of its kind.
 PURE = 0.97
-# The bars that the project has set itself: at least so many per second on opteron48, and at most so much dearer a miss with more cores.
+# The goals that the project has set itself: at least this many per second on opteron48, and at most this growth of the cost of a
+# miss with more cores.
 LEAST = {"l1_hits_per_s": 100e6, "l3_misses_per_s": 2e6, "dram3_misses_per_s": 0.5e6, "tester_loads_per_s": 50e3}
 MOST_GROWTH = 1.25
 COST_CORES = (8, 16, 24, 32, 40, 48)
@@ -64,7 +65,7 @@ class Bench:
         return float(loads / result["host_s"])
 
     def l2_hits(self) -> float:
-        """The cores of one chip, each walking a buffer of its own of twice the size of its first-level cache."""
+        """The cores of one chip, each walking its own buffer, which is twice the size of its first-level cache."""
         buffer = 2 * cache_sizes(self.subject)[0][1] // LINE * LINE
         streams = [{"core": c, "ranges": [[c * 2 * buffer, buffer]]} for c in range(self.per_chip)]
         phase: Phase = {"kind": "loads", "streams": streams, "warm": self.warm_passes * buffer // LINE,
@@ -72,8 +73,8 @@ class Bench:
         return self._misses(phase, "a cache", lambda s: int(s["done"] - s["suppliers"].get("Directory", 0)))
 
     def l3_misses(self) -> float:
-        """The cores of one chip for each host thread, each walking a buffer of its own: those of a chip together more than their L1
-        and L2 hold, less than these and the L3."""
+        """The cores of one chip for each host thread, each walking its own buffer. The buffers of a chip together exceed its L1
+        and L2 caches, but fit into these and the L3."""
         sizes = dict(cache_sizes(self.subject))
         if "L3" not in sizes:
             raise UserError(f"bench memory: the protocol {self.subject.protocol} has no L3: expected one that has, such as MOESI_HTAssist")
@@ -87,7 +88,7 @@ class Bench:
         return self._misses(phase, "L3", lambda s: int(s["suppliers"].get("L3Cache", 0)))
 
     def dram_far(self) -> float:
-        """Cores of the chips that have one at the greatest distance, each walking untouched memory there."""
+        """Cores that have a node at the greatest distance of the machine, each walking untouched memory of such nodes."""
         hops = self.machine.hops()
         farthest = max(map(max, hops))
         streams: list[dict[str, Any]] = []
@@ -98,7 +99,7 @@ class Bench:
                 streams.append({"core": core, "ranges": [[self._region(n, core), self._region_bytes()] for n in nodes]})
         count = self.scaled(240_000 // len(streams))
         phase = {"kind": "loads", "streams": streams, "warm": count // 10, "accesses": count}
-        # Request and answer cross each link of the way.
+        # Request and answer each cross all links of the path.
         return self._misses(phase, f"DRAM at {farthest} hops", lambda s: int(s["hops"].get(str(2 * farthest), 0)))
 
     def tester(self) -> float:
@@ -127,13 +128,13 @@ class Bench:
             costs[str(cores)] = 1e9 / rate
         return costs
 
-    # --- what they share ---
+    # --- common parts ---
 
     def _region_bytes(self) -> int:
         return self.node_bytes // self.machine.cores // 2 // LINE * LINE
 
     def _region(self, node: int, core: int) -> int:
-        """A core's own part of a node's memory; cores begin at different sets and banks."""
+        """The base address of a core's own part of a node's memory; cores begin at different sets and banks."""
         region = self.node_bytes // self.machine.cores // 4096 * 4096
         return node * self.node_bytes + core * region + core * 37 * 4096 % (region // 4) // 4096 * 4096
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One point of a workload, planned and measured for a benchmark in a process of its own."""
+"""Plans one point of a workload for a benchmark and measures it in its own process."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from moscope.runs import directory, job, options, pool
 from moscope.runs.options import Plan
 
 KERNEL, CORES = "distro", "48"
-# The core that the recorded figures and the bars are about, unless `--set` says otherwise.
+# The core model of the recorded figures and the goals, unless `--set` names another one.
 RECORDED = ("core.model=blocking", "l1d_prefetch.policy=off", "l1i_prefetch.policy=off", "dram_prefetch.policy=off")
 
 
@@ -27,7 +27,7 @@ def planned(shared: Shared, command: str, given: options.Options, warmup: str, w
 
 
 def measured(shared: Shared, wanted: job.Job, how: str) -> dict[str, Any]:
-    """The point's record. Raises what made it fail."""
+    """The record of the point. Raises the error of a point that fails."""
     shared.say(f"{wanted.point.name}: {how}")
     failed = pool.run([wanted], lambda *_: None, lambda *_: None)
     if failed:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast detailed mode is on this host: one point measured in pairs of processes of their own, with attribution and without it.
-Hosts are busy otherwise, so figures are medians of the pairs. Instructions in spin loops are not counted.
+"""The speed of detailed mode on this host. One point is measured in pairs of processes, with attribution and without it. Because
+hosts also do other work, figures are medians over the pairs. Instructions in spin loops are not counted.
 
-The overhead compares processor seconds, which other work on the host disturbs less than seconds; with several threads seconds, as
-threads that wait for one another are busy, too.
+The overhead compares processor seconds, which depend less on other work of the host than elapsed seconds. With several threads it
+compares elapsed seconds, because threads that wait for each other also use processor time.
 """
 
 import os
@@ -20,7 +20,7 @@ from moscope.runs import job, options
 SCHEMA = "moscope.bench.run/1"
 PAIRS = 3
 WARMUP, WINDOW = "1ms", "3ms"
-# The bars that the project has set itself.
+# The goals that the project has set itself.
 LEAST_MIPS, MOST_OVERHEAD, MOST_BYTES_BEYOND_GUEST = 8.0, 0.20, 10**9
 
 
@@ -31,7 +31,7 @@ def run(shared: Shared, given: options.Options) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="moscope-") as place:
         for n in range(PAIRS):
             whole = job.job(plan, plan.points[0], Path(place) / f"with-{n}")
-            # Which of a pair comes first takes turns: a host that grows slower all the while must not look like a cost.
+            # The order within a pair alternates, so that a host that becomes slower over time does not look like overhead.
             both = [whole, replace(whole, folder=str(Path(place) / f"without-{n}"), attribution=False)]
             found = {one.attribution: measured(shared, one, f"{'with' if one.attribution else 'without'} attribution")
                      for one in (both if n % 2 == 0 else both[::-1])}
@@ -40,7 +40,7 @@ def run(shared: Shared, given: options.Options) -> dict[str, Any]:
 
 
 def document(machine: str, threads: int, pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> dict[str, Any]:
-    """Of pairs of points, with attribution and without it."""
+    """The results from pairs of points, with attribution and without it."""
     all_of = [p for p, _ in pairs]
     each = [p["instructions"] / p["windows"][0]["host_s"] / 1e6 for p in all_of]
     clock = "host_cpu_s" if threads == 1 else "host_s"

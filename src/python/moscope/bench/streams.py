@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Streams over memory, as STREAM's loops have them: read, write, copy, triad. Each core works on arrays of its own in its own node's
-memory. A traffic generator stands for the core: `lines in flight` of loads and of stores together, and no time for anything else.
-Counting begins when the caches are full, so that for every line that comes one goes. GB/s are 10^9 bytes of lines that the loops
-read and write per second, as STREAM counts them: the read of a line before it is written, and write-backs, do not count."""
+"""Streams over memory like the loops of STREAM: read, write, copy, triad. Each core works on arrays in its own node's memory. A
+traffic generator replaces the core: it has `lines in flight` loads and stores at once, and spends no time on anything else.
+Counting begins when the caches are full, so that each line that arrives replaces another. As STREAM does, GB/s counts 10^9 bytes of
+lines that the loops read and write per second; the read of a line before it is written, and write-backs, do not count."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ LOOPS = {"read": ("ld",), "write": ("st",), "copy": ("ld", "st"), "triad": ("ld"
 
 
 def streams_of(subject: Subject, loop: str, cores: int, in_flight: int) -> list[dict[str, Any]]:
-    """The arrays of a loop on each core; the lines in flight are shared out among them, at least one for each."""
+    """The arrays of a loop on each core. The lines in flight are distributed over the arrays, at least one to each."""
     machine, ops = subject.machine, LOOPS[loop]
     per_chip, size = int(machine.cores_per_chip), machine.memory_per_node.bytes
-    region = size // machine.cores // len(ops) // PAGE * PAGE  # as the loads of `latency --bandwidth`: not all ranks of a node
+    region = size // machine.cores // len(ops) // PAGE * PAGE  # as for the loads of `latency --bandwidth`: only some ranks of a node
     if region < 2 * PAGE:
         least = 2 * PAGE * machine.cores * len(ops)
         raise UserError(f"memory_per_node: {machine.memory_per_node}: expected {least >> 10}KiB or more for {loop}")
@@ -46,6 +46,6 @@ def measure(subject: Subject, loop: str, cores: int, in_flight: int, warm_fs: in
 
 
 def core_counts(subject: Subject) -> list[int]:
-    """One core, the cores of a chip, all cores."""
+    """One core, the cores of one chip, and all cores."""
     machine = subject.machine
     return sorted({1, int(machine.cores_per_chip), machine.cores})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An estimate of what host processors give to a detailed window, from the processor time of each chip in each epoch.
+"""Estimates the speed of a detailed window with several host processors, from the processor time of each chip in each epoch.
 
 The window runs twice: as one logical process, and with each chip as a logical process on one host thread, which records the
 processor time of every part of every epoch (sim/parallel/epoch_record.hh). Two models then place the recorded work on P processors:
@@ -9,9 +9,9 @@ processor time of every part of every epoch (sim/parallel/epoch_record.hh). Two 
 - `by_pairs`: no barrier. A chip begins an epoch when each chip at a distance of h links has ended the epoch h earlier, as a message
   needs at least one lookahead per link. Threads run only their own chips. Serial phases still stop all chips.
 
-Both are relative to one thread that runs all chips. What the division into chips costs is `division`, the work of all chips
-divided by that of the one process; it comes from two processes and depends on the host's load. The models leave out contention for
-the host's caches and memory, and for processors that share a physical core.
+Both are relative to one thread that runs all chips. `division` is the cost of the division into chips: the work of all chips
+divided by the work of the single logical process. It compares two processes and so depends on the host's load. The models leave out
+contention for the host's caches and memory, and for processors that share a physical core.
 """
 
 import tempfile
@@ -31,9 +31,9 @@ from moscope.runs.point import EPOCHS
 SCHEMA = "moscope.bench.threads/1"
 WARMUP, WINDOW = "1ms", "1ms"
 PROCESSORS = (2, 4, 8, 16)
-# A barrier: each thread changes one cache line of the host in turn, then all read the line that opens it.
+# The cost of a barrier: the threads change one cache line of the host in turn, then all read the line that releases them.
 BARRIER_NS, BARRIER_NS_PER_THREAD = 100, 50
-OF_THE_RECORD = 0.001  # quantile of the chips' times
+OF_THE_RECORD = 0.001  # the quantile of the chips' times that is taken for the cost of recording
 OTHERS = 3  # columns after the chips: serial phase, shared work, longest part of the shared work
 
 Times = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Epochs:
         if not numbers.size or numbers.size % columns:
             raise SimulatorBug(f"bench threads: {numbers.size} numbers recorded: expected a multiple of {columns}")
         rows = numbers.reshape(-1, columns).astype(np.float64)
-        # A chip without events in an epoch takes the time of the record itself: two readings of the host's clock.
+        # An epoch without events still takes the time of the record itself: two readings of the host's clock.
         rows = np.maximum(rows - np.quantile(rows[:, :chips], OF_THE_RECORD), 0.0)
         return Epochs(rows[:, :chips], rows[:, chips], rows[:, chips + 1], rows[:, chips + 2])
 
@@ -68,7 +68,7 @@ class Epochs:
         return float(self.chips.sum() + self.serial.sum() + self.shared.sum())
 
     def at_rest(self, threads: int) -> Times:
-        """Time in which no chip runs: the serial phase, and the shared work on so many threads."""
+        """Time in which no chip runs: the serial phase, and the shared work divided among this many threads."""
         return self.serial + np.maximum(self.shared_part, self.shared / threads)
 
 
@@ -98,7 +98,7 @@ def longest(work: Times, threads: int) -> Times:
 
 
 def as_built(epochs: Epochs, threads: int) -> dict[str, float]:
-    """Nanoseconds: of the whole, and of what one thread waits for."""
+    """Nanoseconds: the total, and its parts in which a thread waits."""
     chips = float(longest(epochs.chips, threads).sum())
     at_rest, waits = float(epochs.at_rest(threads).sum()), barriers(epochs, threads)
     return {"whole": chips + at_rest + waits, "imbalance": chips - float(epochs.chips.sum()) / threads, "at_rest": at_rest,
@@ -106,11 +106,11 @@ def as_built(epochs: Epochs, threads: int) -> dict[str, float]:
 
 
 def by_pairs(epochs: Epochs, hops: list[list[int]], threads: int) -> float:
-    """Nanoseconds of the whole. A wait for a neighbour costs as much as a barrier of two threads."""
+    """Nanoseconds in total. Waiting for a neighbour costs as much as a barrier of two threads."""
     chips = epochs.chips.shape[1]
     distance = np.maximum(np.array(hops), 1)
     farthest, columns = int(distance.max()), np.arange(chips)
-    ends = np.zeros((farthest + 1, chips))  # of the last epochs, by number modulo farthest + 1
+    ends = np.zeros((farthest + 1, chips))  # when each chip ended its last epochs, by epoch modulo farthest + 1
     owner = [[c for c in range(chips) if c % threads == t] for t in range(threads)]
     rest, stops = epochs.at_rest(threads), epochs.serial + epochs.shared > 0
     work = epochs.chips + barrier_ns(2)
@@ -128,7 +128,7 @@ def by_pairs(epochs: Epochs, hops: list[list[int]], threads: int) -> float:
 
 
 def model(epochs: Epochs, hops: list[list[int]]) -> list[dict[str, Any]]:
-    """A row for each number of processors. At most one thread per chip is of use."""
+    """A row for each number of processors. More threads than chips are of no use."""
     rows = []
     for processors in PROCESSORS:
         threads = min(processors, epochs.chips.shape[1])
@@ -153,7 +153,7 @@ def run(shared: Shared, given: options.Options) -> dict[str, Any]:
 
 
 def document(machine: str, one: dict[str, Any], chips: dict[str, Any], epochs: Epochs, hops: list[list[int]]) -> dict[str, Any]:
-    """Of the two points, as one logical process and with each chip as one, and what the second recorded."""
+    """The results from the two points (one logical process; each chip a logical process) and the second point's record."""
     one_process_s = float(one["windows"][0]["host_cpu_s"])
     return {"schema": SCHEMA, "estimate": True, "machine": machine, "workload": one["workload"], "cores": one["cores"],
             "window_ms": one["window_ms"], "chips": len(hops), "epochs": epochs.count, "one_process_s": one_process_s,

@@ -31,7 +31,7 @@ class Watch:
         self._tail = b""
 
     def feed(self, data: bytes) -> list[str]:
-        """Each text that has appeared, once for each time that it ends in `data`."""
+        """The texts that have appeared; each is listed once for each time that it ends within `data`."""
         joined, old = self._tail + data, len(self._tail)
         found: list[tuple[int, str]] = []
         for text, raw in self._texts:

@@ -113,7 +113,7 @@ def _check_readable(name: str, path: Path) -> None:
 
 
 def _check_stays(name: str, path: Path, out: Path) -> None:
-    """A run removes all that the folder of its results held before."""
+    """UserError for an input file in the results folder, because the run replaces everything in that folder."""
     if path.resolve().is_relative_to(out.resolve()):
         raise UserError(f"{name}: {path}: lies in the folder {out}, which the results of this run will replace: expected a file "
                         "elsewhere, or another folder (--out)")
@@ -173,7 +173,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
                "disk": _disk_of(options, config["info"].get("disk"))}
     typed = script_lines(options.script) if options.script else None
     at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
-    config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # what a checkpoint of this run will say
+    config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # recorded in the run's own checkpoint
     return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt,
                 prompts=config["info"].get("prompts", True))
 

@@ -84,7 +84,7 @@ class Session:
         except KeyboardInterrupt:
             self.outcome.ended = "interrupted"
         except console.Gone:
-            # Who reads a pipe has seen enough; who sat at a terminal has not said so.
+            # A reader that closes a pipe has seen enough and ends the run; a terminal that hangs up interrupts it.
             self.outcome.ended = "interrupted" if self.terminal else "quit"
         self.show = None
         self._take_output()
@@ -105,7 +105,7 @@ class Session:
             seen = self._take_output()
             state, detail = str(answer["state"]), str(answer.get("detail", ""))
             if state == "marker" and detail not in seen and detail not in self.plan.config["markers"]:
-                seen.append(detail)  # one that a program in the guest has set by an m5op
+                seen.append(detail)  # set by a program in the guest with an m5op
             for text in seen:
                 self._marked(text)
             if self._panicked and state in ("running", "marker", "reset", "poweroff", "hang"):
@@ -138,14 +138,14 @@ class Session:
         if not self._to_type:
             return
         if not self.plan.prompts:
-            # No event shows when the guest waits for input: all of it goes into the line's buffer.
+            # Such a guest does not show when it waits for input, so all lines go into its input buffer at once.
             self.system.console_input(b"".join(self._to_type))
             self._to_type = []
         elif self.plan.at_prompt:
-            # The checkpoint was taken the moment the prompt showed, so this is where the run before typed, too.
+            # The checkpoint was taken at the moment of the prompt; the run that took it typed at the same moment.
             self.system.console_input(self._to_type.pop(0))
         elif self.plan.resume and self.plan.typed:
-            # No event shows whether the guest waits: a prompt more does no harm.
+            # Nothing shows whether the guest waits at its prompt. An empty line at most makes it print another prompt.
             self.system.console_input(b"\n")
 
     def _keyboard(self, terminal: console.Terminal) -> bool:
@@ -182,7 +182,7 @@ def script_status(log: bytes) -> int | None:
 
 
 def tail(log: bytes, lines: int = 25) -> str:
-    """The last lines of a console, without control sequences."""
+    """The last lines of a console's output, without control sequences."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", log.decode(errors="replace")).replace("\r", "")
     return "\n".join(text.splitlines()[-lines:])
 

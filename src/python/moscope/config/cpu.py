@@ -161,7 +161,7 @@ def _signature(p: Processor) -> int:
     return more << 20 | (model >> 4) << 16 | base << 8 | (model & 15) << 4 | int(p.stepping)
 
 
-# Ways as Fn8000_0006 writes them.
+# Codes of Fn8000_0006 for the number of ways.
 _WAYS = {1: 1, 2: 2, 4: 4, 8: 6, 16: 8, 32: 10, 48: 11, 64: 12, 96: 13, 128: 14}
 
 
@@ -191,8 +191,8 @@ def _l2(machine: Machine) -> int:
 
 
 def _l3(machine: Machine) -> int:
-    # The size is what the probe filter leaves, the ways are those of the array: with 5 MiB in 48 ways Linux works
-    # out 1706 sets and shows 5118K, as it does on the machine itself.
+    # The size is that of the part without the probe filter, but the ways are those of the whole array. From 5 MiB
+    # in 48 ways, Linux computes 1706 sets and shows 5118K, as on the real machine.
     units = min(machine.l3_data().size.bytes // (512 << 10), 0x3FFF)
     return units << 18 | _ways(int(machine.l3.ways)) << 12 | 1 << 8 | machine.line.bytes if units else 0
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DRAM standards: tables in configs/dram, one file per standard, each a module with a dictionary `dram` in
-the form that the engine reads (docs/dram.md). The machine adds the number of channels and its own settings;
-`settings` may name a nested key with a dot (timing_fs.tRCD). What keys and values there may be is known to the
-engine alone, which is asked."""
+"""DRAM standards: tables in configs/dram, one file per standard, each a module with a dictionary `dram` in the
+form that the engine reads (docs/dram.md). The machine adds the number of channels and its own settings;
+`settings` may name a nested key with a dot (timing_fs.tRCD). Only the engine knows which keys and values are
+valid, so it checks them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_dram(dram: Dram) -> None:
     right = right.removeprefix("expected ")
     if key == "burst_lengths" and key not in dram.settings and "ganged" not in dram.settings:
         fitting = [str(n) for n in (1, 2, 4, 8) if _refusal(replace(dram, channels=Count(n))) is None]
-        if fitting:  # the parts are as the standard has them: the channels, ganged to one bus, are too many for them
+        if fitting:  # the parts match the standard, but this many channels cannot be ganged to one bus
             key, right = "channels", f"{' or '.join(fitting)}, or dram.settings.ganged=false"
             wrong = f"{dram.channels} channels are ganged: {wrong}"
     if (kind := _kind(key)) is not None:
@@ -86,13 +86,13 @@ def _refusal(dram: Dram) -> str | None:
 
 
 def _kind(key: str) -> type[Quantity] | None:
-    """Of a key whose name says in what the engine counts it: UNIT, which a plain number of a setting is in, too."""
+    """The kind of a quantity, for keys whose name gives the unit in which the engine counts; plain numbers are in that unit, too."""
     return Time if "_fs" in key else Size if key.endswith("_bytes") else None
 
 
 def _plain(value: Any, key: str) -> Any:
     if isinstance(value, str) and re.match(r"\s*[-+]?\d", value):
-        # A quantity with its unit, as all others are written.
+        # A quantity with a unit, like all others; the key says in which unit the engine counts it.
         kind = _kind(key)
         if kind is not None:
             try:

@@ -24,7 +24,7 @@ from .topology import Topology
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
-# Of parameters that are set by name: cycles as those of `latencies`, and what C++'s int holds.
+# Limits of parameters that are set by name: cycles as in `latencies`, and the range of C++'s int.
 LIMITS = {"Cycles": (0, 1_000_000), "int": (-(1 << 31), (1 << 31) - 1)}
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
@@ -51,10 +51,11 @@ def elaborate(
     homes: int | None = None,
     runs_guest: bool = False,
 ) -> dict[str, Any]:
-    """The elaborated machine. `interface` is the protocol's NAME.json; `caches="tiny"` shrinks all arrays
-    so that they replace constantly; `network="ideal"` leaves the shape out; `jitter` delays each delivery
-    by a random time up to it; with `homes` only the first chips have memory and a directory. Unless it
-    `runs_guest`, prefetchers of the default policy are off: what chooses each access wants no other lines."""
+    """The elaborated machine. `interface` is the protocol's NAME.json; `caches="tiny"` shrinks all arrays so
+    that they replace constantly; `network="ideal"` leaves the shape out; `jitter` delays each delivery by a
+    random time up to it; with `homes` only the first chips have memory and a directory. Unless it
+    `runs_guest`, prefetchers of the default policy are off, because a script or tester that chooses each
+    access needs no other lines."""
     if caches not in ("machine", "tiny"):
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
     machine = machine.validate()
@@ -97,7 +98,7 @@ def _prefetches(part: L1dPrefetch | L1iPrefetch | DramPrefetch, by_default: bool
 
 
 def cores_together(interface: Mapping[str, Any]) -> int:
-    """How many cores share a controller with their sequencers, so that a chip has so many of them or a multiple."""
+    """How many cores share a controller through its sequencers. The number of cores of a chip is a multiple of it."""
     types = {m["type"]: m for m in interface["machines"]}
     return 2 if any(generic.instances(description, types) == "pair" for description in types.values()) else 1
 
@@ -128,7 +129,7 @@ def clock_json(clock: Frequency) -> dict[str, int]:
 
 
 def placement(description: Mapping[str, Any], machine: Machine, homes: int) -> list[tuple[int, int | None]]:
-    """(chip, core) of each controller of one machine of the protocol: one per core, chip or node; `homes` of a home."""
+    """(chip, core) of each controller of one machine of the protocol: one per core, chip or node. A home has `homes` controllers."""
     roles = roles_of(description)
     if roles.per == "none":
         return []
@@ -162,7 +163,7 @@ def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[
 
 def _controller(machine: Machine, description: Mapping[str, Any], past_caches: Mapping[str, Any],
                 which: tuple[str, int, int, int | None], cores: bool, params: dict[str, Any]) -> dict[str, Any]:
-    """The controller `which` (machine, version, chip, core); `cores` if it has a sequencer. `place` is for `connect`."""
+    """The controller `which` (machine, version, chip, core). With `cores`, it is connected to cores. `connect` needs `place`."""
     kind, version, chip, core = which
     controller: dict[str, Any] = {"machine": kind, "role": roles_of(description).role, "version": version, "chip": chip}
     if core is not None and cores:
@@ -186,7 +187,7 @@ def _controller(machine: Machine, description: Mapping[str, Any], past_caches: M
 def _params(
     machine: Machine, description: Mapping[str, Any], types: Mapping[str, Any], counts: Mapping[str, int], tiny: bool
 ) -> dict[str, Any]:
-    """Values of the cache arrays and plain parameters of one SLICC machine; other objects are the engine's."""
+    """The values of the cache arrays and plain parameters of one SLICC machine. The engine creates the other objects."""
     kind, roles = description["type"], roles_of(description)
     declared = {parameter["name"] for parameter in description["params"]}
     params: dict[str, Any] = {name: value for name, value in roles.values.items() if name not in declared}  # of every machine
@@ -207,7 +208,7 @@ def _params(
             if isinstance(value, (bool, int)):
                 params[name] = value
     free, all_of_them = params.get("free_tbes", 0), params.get("number_of_TBEs", math.inf)
-    if free > all_of_them:  # requests would wait for places that there never are
+    if free > all_of_them:  # requests would wait for free TBEs that never exist
         raise ConfigError(f"params.{kind}.free_tbes: {free}", f"at most {all_of_them}, the number of its TBEs")
     return params
 
@@ -225,7 +226,7 @@ def _check_overrides(machine: Machine, types: Mapping[str, Any]) -> None:
 
 
 def _override(machine: Machine, key: str, kind: str, bound: Any) -> Any:
-    """`bound`: what the roles give the parameter: a value, or the machine's key that it is taken from."""
+    """The value of a parameter in `params`. `bound` is what the roles give for it: a value, or a key of the machine."""
     if isinstance(bound, str) and not bound.startswith("latencies."):
         raise ConfigError(f"params.{key}: the machine determines it", f"--set {bound}=VALUE")
     value = generic.plain(str(machine.params[key]))

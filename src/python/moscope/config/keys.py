@@ -15,7 +15,7 @@ from moscope.schema.errors import ConfigError, suggest
 
 from .machine import Described, Machine, coerce, field_kinds
 
-# Mappings whose keys are not known here: what they are for is said by their readers.
+# Mappings with keys that are not checked here, but by the code that reads them.
 OPEN = ("dram.settings", "params")
 
 

@@ -58,7 +58,8 @@ def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float 
 
 
 def with_sets(machine: Machine, path: Path, sets: Sequence[str]) -> Machine:
-    """The checked machine of the file at `path`, with each `KEY=VALUE` applied: what reads the file once for many variants."""
+    """The checked machine of the file at `path`, with each `KEY=VALUE` applied; for callers that read a file once and vary it
+    many times."""
     try:
         changed = _checked(apply_sets(machine, sets))
         _check_links_take(changed, sets)
@@ -78,7 +79,7 @@ def _checked(machine: Machine) -> Machine:
 
 
 def _check_links_take(machine: Machine, sets: Sequence[str]) -> None:
-    """A width or clock that is set for all links is not without effect."""
+    """Rejects a width or clock for all links that has no effect, because each edge has its own."""
     keys = {text.partition("=")[0].strip() for text in sets}
     for own in ("width", "clock"):
         if f"links.{own}" in keys and machine.edges() and all(getattr(edge, own) is not None for edge in machine.edges()):
@@ -87,8 +88,9 @@ def _check_links_take(machine: Machine, sets: Sequence[str]) -> None:
 
 
 def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:
-    """The option that set the value of a failed check. If no option set it, the options without which the machine passes that check
-    (`chips=9` does not fit a topology); if there is no such option, all of them if the file itself is valid, otherwise the file."""
+    """The option or file to name in the error of a failed check: the option that set the value, or else the file if it fails in
+    the same way without options. Otherwise each option without which the machine passes this check (`chips=9` does not fit a
+    topology); all options if there is none."""
     if (option := _option_of(error, sets)) is not None:
         return option
     if sets:
@@ -114,7 +116,7 @@ def _option_of(error: ConfigError, sets: Sequence[str]) -> str | None:
 
 
 def blamed(error: ConfigError, name_or_path: str, sets: Sequence[str]) -> ConfigError:
-    """An error found when the machine was combined with its protocol, with the option or file that caused it."""
+    """An error found when the machine was combined with its protocol, preceded by the option or file that caused it."""
     return error if error.where != UNPLACED else error.at(_option_of(error, sets) or _shown(_find(name_or_path)))
 
 
@@ -185,7 +187,7 @@ def _run(path: Path, time_limit: float) -> Machine:
 def _kill(child: int) -> None:
     """Ends the child and the processes that it started, its process group."""
     for kill in (os.killpg, os.kill):
-        with suppress(OSError):  # it has ended, or not come as far as to have a group
+        with suppress(OSError):  # it has ended, or has no process group yet
             kill(child, signal.SIGKILL)
 
 
@@ -214,7 +216,7 @@ def _child(path: Path, writer: int, time_limit: float) -> None:
             answer = ("error", error)
         try:
             text = pickle.dumps(answer)
-        except Exception:  # noqa: BLE001  the description holds something of the file's own
+        except Exception:  # noqa: BLE001  the description holds an object of the file's own class
             where = ConfigError("the machine holds values that are no descriptions", "quantities, texts and numbers", _shown(path))
             text = pickle.dumps(("error", where))
         with os.fdopen(writer, "wb") as out:
@@ -226,9 +228,9 @@ def _child(path: Path, writer: int, time_limit: float) -> None:
 
 def _limit(time_limit: float) -> None:
     os.setpgid(0, 0)
-    faulthandler.disable()  # how it ended is reported by the parent
+    faulthandler.disable()  # the parent reports how the child ended
     os.dup2(2, 1)
-    sys.stdout = sys.stderr  # whatever the parent has put in its place
+    sys.stdout = sys.stderr  # also where the parent has replaced sys.stdout
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
     os.dup2(sys.stdin.fileno(), 0)
     for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
@@ -300,7 +302,7 @@ def _brief(error: BaseException) -> str:
 
 
 def _place_of(error: BaseException, path: Path) -> traceback.FrameSummary | None:
-    """Where the error passed through the innermost machine file."""
+    """The innermost place in a machine file through which the error passed."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__, limit=200)
               if frame.filename == str(path) or Path(frame.filename).parent == configs_dir()]
     return frames[-1] if frames else None
@@ -313,7 +315,7 @@ def _line_of(error: BaseException, path: Path) -> str:
 
 
 def _key_of(error: BaseException, path: Path) -> str:
-    """`KEY: ` of the value that was being built there; nothing if it is given to no key."""
+    """`KEY: ` of the value that was under construction there; empty if it has no key."""
     place = _place_of(error, path)
     if place is None or place.lineno is None or place.colno is None:
         return ""
@@ -325,6 +327,6 @@ def _key_of(error: BaseException, path: Path) -> str:
                 begin, end = (value.lineno, value.col_offset), (value.end_lineno or 0, value.end_col_offset or 0)
                 if begin <= here < end:
                     keys.append((begin, node.arg))
-    except Exception:  # noqa: BLE001  it ran, but may be too deep to be looked at
+    except Exception:  # noqa: BLE001  the file ran, but its syntax tree may be too deep to inspect
         return ""
     return f"{max(keys)[1]}: " if keys else ""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The machine description: frozen dataclasses whose every value carries its unit and its source. Groups of values are
-described in src/schema; this is the whole of them, what is derived from it, and what must hold between them.
+described in src/schema. This module combines them, derives values from them, and checks the conditions between them.
 
-A chip is what has its own crossbar, memory controller and L3: a socket on the 48-core machine, a die in a
-Magny-Cours package. Chips and nodes are the same thing. Fields accept quantities or the texts that they
-are parsed from; `replace(base, key=...)` makes variants. Values that can be derived are methods here, not
-fields. Everything is checked by `validate()` before anything runs.
+A chip is what has its own crossbar, memory controller and L3: a socket on the 48-core machine, a die in a Magny-Cours
+package. Chips and nodes are the same thing. Fields accept quantities or the texts that they are parsed from;
+`replace(base, key=...)` makes variants. Values that can be derived are methods here, not fields. Everything is
+checked by `validate()` before anything runs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Machine(Described):
         return int(self.chips) * int(self.cores_per_chip)
 
     def l3_data(self) -> Cache:
-        """The part of the L3 that holds data: the probe filter takes its ways away."""
+        """The part of the L3 that holds data: the L3 without the ways of the probe filter."""
         if not self.probe_filter.enabled:
             return self.l3
         ways = int(self.l3.ways) - int(self.probe_filter.l3_ways)
@@ -183,13 +183,13 @@ class Machine(Described):
 
 
 def _counts_exactly(numerator: int, denominator: int) -> bool:
-    """Whether src/sim/clock.hh computes the edges of a period of so many femtoseconds without overflow: 2^40 fs times the
-    denominator, 2^20 periods times the denominator, and the product that its division by the denominator takes."""
+    """Whether src/sim/clock.hh computes the edges of a clock with this period (in femtoseconds) without overflow. The limits are:
+    2^40 fs times the denominator, 2^20 periods times the denominator, and the product in its division by the denominator."""
     return denominator < 1 << 23 and numerator < 1 << 43 and numerator * denominator <= 1 << 64
 
 
 def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], bool] = lambda _: True) -> None:
-    """`fits`: whether a cache of another size, with a power of two of sets, would do."""
+    """Checks the shape of a cache. `fits` tells whether a cache of another size, with a power of two of sets, would be accepted."""
     set_bytes = int(cache.ways) * line.bytes
     sets, rest = divmod(cache.size.bytes, set_bytes)
     if sets and not rest and not sets & (sets - 1):
@@ -200,7 +200,7 @@ def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], boo
 
 
 def _near_sizes(cache: Cache, set_bytes: int, fits: Callable[[Cache], bool]) -> list[str]:
-    """The next smaller and the next larger size that would do."""
+    """The next smaller and the next larger size that would be accepted."""
     low = max(cache.size.bytes // set_bytes, 1).bit_length() - 1
     below = [set_bytes << n for n in range(low, -1, -1)]
     above = [size for n in range(low + 1, low + 16) if (size := set_bytes << n) <= MOST_CACHE_BYTES]
@@ -212,7 +212,7 @@ def _near_sizes(cache: Cache, set_bytes: int, fits: Callable[[Cache], bool]) -> 
 
 
 def _in_units(size: int) -> str:
-    """`3MiB`; bytes where no unit fits."""
+    """The size with its unit, such as `3MiB`; in bytes if no unit fits."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size % unit == 0:
             return f"{size // unit}{name}"

@@ -77,7 +77,7 @@ class Topology:
         raise ConfigError(f"topology: {value!r:.40} is neither a name nor a list of edges", f"a name, or {EXAMPLE}")
 
     def resolved(self, chips: int) -> Topology:
-        """The same topology with its edges, checked against the number of chips."""
+        """The same topology with its edges, checked for this number of chips."""
         edges = self.edges if self.edges is not None else make(self.name, chips)
         check_edges(edges, chips)
         return Topology(self.name, tuple(edges), self.source)
@@ -119,7 +119,7 @@ def topology(name: str, *, chips: int | None = None) -> Callable[[Generator], Ge
     """Registers a generator of edges; `chips` restricts it to one number of chips."""
 
     def register(generator: Generator) -> Generator:
-        if not generator.__module__.startswith(_OWN):  # which come first, so that the name of one is known
+        if not generator.__module__.startswith(_OWN):  # moscope's own topologies are registered first, so that their names are known
             _load()
         if name in _registry and _registry[name][0].__module__.startswith(_OWN):
             raise ConfigError(f"topology: {name!r:.60} is one of moscope's", "another name")
@@ -171,7 +171,7 @@ def make(name: str, chips: int) -> tuple[Edge, ...]:
 
 
 def _place(error: BaseException, code: CodeType) -> str:
-    """Where in a generator an error arose; its first line for a result that is no list of edges."""
+    """Where in a generator an error occurred: its first line if its result is no list of edges."""
     lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
     return f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the machines of a protocol are to the simulated computer, and the values of their parameters. A protocol says it in
-NAME.roles.toml (src/mem/slicc/roles.py), which the SLICC compiler puts into the interface. What it does not say is decided
-here by the names that gem5's protocols use, and by `generic.py`."""
+"""The roles of a protocol's machines in the simulated computer, and the values of their parameters. A protocol gives them
+in NAME.roles.toml (src/mem/slicc/roles.py), which the SLICC compiler adds to the interface. What the file leaves out is
+decided here by the names that gem5's protocols use, and by `generic.py`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Roles:
 
 
 def role_by_name(machine_type: str) -> str:
-    """Where the protocol has no roles of its own."""
+    """The role of a machine type in a protocol that gives no roles."""
     return BY_NAME.get(machine_type, CORES_CACHE)[1]
 
 
 def roles_of(description: Mapping[str, Any]) -> Roles:
-    """Of one machine of a protocol's interface."""
+    """The roles of one machine of a protocol's interface."""
     given = description.get("roles", {})
     per, role = BY_NAME.get(description["type"], CORES_CACHE)
     return Roles(given.get("per", per), given.get("role", role), given.get("arrays", {}), given.get("values", {}))
@@ -45,7 +45,7 @@ def of_role(interface: Mapping[str, Any], role: str) -> set[str]:
 
 
 def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
-    """The value of a machine description that a parameter names by its key: a count, cycles, bytes, or on and off."""
+    """The value of a machine description that a role names by its key: a count, cycles, bytes, or a switch (on or off)."""
     value: Any = machine
     for part in key.split("."):
         value = getattr(value, part, None)

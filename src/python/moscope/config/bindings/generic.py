@@ -29,8 +29,9 @@ _ARRAYS: tuple[tuple[str, str], ...] = (
 
 
 def instances(description: Mapping[str, Any], types: Mapping[str, Any]) -> str:
-    """How many controllers a machine has: what its roles say, or else one for each core, chip or node by its name; for two cores
-    where it has two sequencers; none where it belongs to a GPU, or is reached by wires whose other end no machine has."""
+    """How many controllers a machine has. Its roles decide; without them, its name: one for each core, chip or node. A machine
+    with two sequencers has one controller per pair of cores. A machine has none if it belongs to a GPU, or if no other machine
+    has the other end of its wires."""
     given = description.get("roles", {}).get("per")
     if given:
         return str(given)
@@ -44,14 +45,14 @@ def instances(description: Mapping[str, Any], types: Mapping[str, Any]) -> str:
 
 
 def array_of(machine_type: str, parameter: str, types: Mapping[str, Any], per_chip: bool) -> str:
-    """Which cache of the machine description a CacheMemory parameter stands for."""
+    """The cache of the machine description that a CacheMemory parameter stands for."""
     for pattern, key in _ARRAYS:
         if re.search(pattern, parameter, re.IGNORECASE):
-            # A second level shared by a chip is its last level: the role of the L3.
+            # An L2 per chip is the chip's last level, so it takes the place of the L3.
             return "l3" if key == "l2" and per_chip else key
     if per_chip:
         return "l3"
-    # A nameless cache beside a smaller L0 is the core's second level.
+    # Without a level in its name, a cache behind an L0 is the core's second level.
     return "l2" if machine_type == "L1Cache" and "L0Cache" in types else "l1d"
 
 
@@ -66,7 +67,7 @@ def has_filter(types: Mapping[str, Any]) -> bool:
 
 
 def geometry(machine: Machine, array: str) -> dict[str, Any]:
-    """An array as the engine wants it. The filter's `bytes` are those that its entries cover."""
+    """The description of an array for the engine. For the filter, `bytes` is the memory that its entries cover."""
     line = machine.line.bytes
     if array == "filter":
         enabled = bool(machine.probe_filter.enabled)
@@ -89,9 +90,9 @@ def tiny_geometry(machine: Machine, array: str) -> dict[str, Any]:
 
 
 def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts: Mapping[str, int], machine: Machine) -> Any:
-    """The value of a parameter that no binding names; None leaves it to the protocol's library."""
+    """The value of a parameter that no binding names; None if the default in the protocol's library applies."""
     if parameter == "send_evictions":
-        return True  # the engine's ports keep no line that the protocol has dropped
+        return True  # because the engine's ports must not keep a line that the protocol has dropped
     select = re.fullmatch(r"(l\d|TCC)_select_num_bits", parameter)
     if select:
         banks = counts.get("TCC", 0) if select[1] == "TCC" else counts.get(select[1].upper() + "Cache", 1)
@@ -99,7 +100,7 @@ def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts:
     if re.fullmatch(r"l\d_select_low_bit", parameter):
         return machine.line.bytes.bit_length() - 1
     if parameter == "N_tokens":
-        return machine.cores + 1  # of a line: each core may have one, and the home one
+        return machine.cores + 1  # tokens per line: one for each core and one for the home
     if parameter == "CPUonly":
         return not any(counts.get(kind) for kind in GPU)
     if default is not None:

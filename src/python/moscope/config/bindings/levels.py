@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Machines that stand for several levels of a hierarchy, such as the one cache controller of gem5's CHI. `kinds` in NAME.roles.toml
-lists the levels; which one a controller is shows only in the values of its parameters, and in what is next towards memory."""
+"""Machines that stand for several levels of a hierarchy, such as the one cache controller of gem5's CHI. `kinds` in
+NAME.roles.toml lists the levels; controllers of different levels differ only in the values of their parameters and in the next
+machine towards memory."""
 
 from __future__ import annotations
 
@@ -13,25 +14,25 @@ Description = Mapping[str, Any]
 
 
 def kinds_of(description: Description) -> list[Description]:
-    """The machine itself, or one description for each of its kinds, in the order of the controllers' versions."""
+    """The description itself, or one description for each of its kinds, in the order of the controllers' versions."""
     roles = description.get("roles", {})
     return [{**description, "kind": kind["name"], "roles": {**kind, "values": {**roles.get("values", {}), **kind.get("values", {})}}}
             for kind in roles.get("kinds", ())] or [description]
 
 
 def name_of(description: Description) -> str:
-    """What `below` calls a machine or a kind of it."""
+    """The name that `below` uses for a machine or for a kind of it."""
     return str(description.get("kind") or description["type"])
 
 
 def has_cores(description: Description, all_kinds: Sequence[Description]) -> bool:
-    """Whether cores are directly behind the controllers of a kind: no other kind says that it stands above."""
+    """Whether the controllers of a kind serve cores directly, because no other kind is above it."""
     return not any(other["roles"].get("below") == name_of(description) for other in all_kinds)
 
 
 def connect(made: Sequence[tuple[Description, dict[str, Any]]], homes: int) -> None:
-    """Fills `downstream` and `upstream` of the controllers. A controller's `below` is the one of its own core if there is one for
-    each core, or else one for each home, by address."""
+    """Fills in `downstream` and `upstream` of the controllers. If the level below has a controller for each core, a controller is
+    connected to that of its own core; otherwise to one for each home, selected by address."""
     for description, controller in made:
         below = description["roles"].get("below")
         if not below:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many controllers gem5's machine types have, and what they are, where a protocol does not say it."""
+"""The number and the role of the controllers of gem5's machine types, for protocols that do not give them."""
 
 BY_NAME = {"L2Cache": ("chip", "cache"), "L3Cache": ("chip", "cache"), "Directory": ("node", "home"), "DMA": ("node", "dma")}
 """(per, role); all other types are caches of a core."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Buffers that lead from one controller straight into another, and controllers that several cores share. gem5 decides both in its
-Python set-up, outside of the protocol. A buffer's `to` in NAME.roles.toml decides here; without it a To buffer that has no virtual
-network leads to the one From buffer without a virtual network that fits."""
+"""Buffers that lead from one controller straight into another, and controllers that several cores share. In gem5, Python code
+outside of the protocol decides both. Here a buffer's `to` in NAME.roles.toml decides. Without it, a To buffer that has no virtual
+network leads to the only matching From buffer without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sequencers_of(description: Mapping[str, Any], core: int) -> dict[str, Any]:
 
 
 def wires(types: Types, controllers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """`{"wires": [..]}` of the elaborated machine: one for each pair of controllers of one core, or else of one chip."""
+    """`{"wires": [..]}` of the elaborated machine: a wire connects two controllers of the same core, or else of the same chip."""
     found = []
     for (sender, out), (receiver, into) in _pairs(types):
         place = "core" if all(_per(types, kind) in ("core", "pair") for kind in (sender, receiver)) else "chip"
@@ -65,6 +65,6 @@ def _fits(kind: str, out: Mapping[str, Any], other: str, into: Mapping[str, Any]
 
 
 def _meant(name: str, word: str, machine: str) -> bool:
-    """Whether a buffer's name does not contradict that it leads to a machine, or comes from it: `bufferToL1` of L1Cache."""
+    """Whether a buffer may lead to, or come from, this machine according to its name: `bufferToL1` does for L1Cache."""
     _, found, peer = name.partition(word)
     return not found or machine.lower().startswith(peer.lower()) or peer.lower().startswith(machine.lower())

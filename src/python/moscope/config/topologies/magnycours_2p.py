@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two Magny-Cours packages: dies 0, 1 and 2, 3 (L, the package's slide). The four dies are fully
-connected. Siblings are joined by x16 + x8; dies of equal position by x16; the diagonals by x8, which is
-what is left of four ports per die once one x16 is kept for I/O (d)."""
+"""Two Magny-Cours packages: dies 0, 1 and 2, 3 (L, the package's slide). The four dies are fully connected.
+Siblings are joined by x16 + x8; dies of equal position by x16; the diagonals by x8, which is what remains of
+four ports per die if one x16 is reserved for I/O (d)."""
 
 from moscope.schema.units import Width
 
