@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `moscope` of an installed package: what the launcher does before it starts the front end, less the building."""
+"""The command `moscope` of an installed package: prepares the start of the front end like the launcher, but builds nothing."""
 
 import sys
 from typing import NoReturn
@@ -10,7 +10,7 @@ from moscope._version import VERSION
 
 def main() -> NoReturn:
     arguments = sys.argv[1:]
-    if not paths.installed():  # `pip install --editable .`: what changed in the checkout is built
+    if not paths.installed():  # `pip install --editable .`: changes in the checkout have to be built
         bootstrap.main(arguments)
     if arguments == ["--version"]:
         print(f"moscope {VERSION}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""JSON as the contracts have it, and result folders that are whole or absent.
+"""JSON as the contracts define it, and result folders that are complete or absent.
 
-Each document names its schema (`"schema": "moscope.latency/1"`); the schemas lie in `moscope/schemas/`, one file
-per name, and tests hold real output against them.
+Each document names its schema (`"schema": "moscope.latency/1"`). The schemas are in `moscope/schemas/`, one file
+per name, and tests validate real output against them.
 """
 
 import json
@@ -18,27 +18,27 @@ from moscope.errors import UserError
 
 SCHEMAS = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-# Tells a folder of results, which a later run may replace, from a folder that the user keeps other things in.
+# Marks a folder of results, which a later run may replace. Folders without it hold the user's own files.
 MARK = ".moscope-output"
-# Files of folders to which several starts of a command add results.
+# Files that identify folders to which several starts of a command add results.
 COLLECTED = {"options.json": "a run", "workflow/config.json": "a sweep"}
 
 
 def dumps(document: Any) -> str:
-    """One line; a number that JSON cannot write (NaN, infinity) is a mistake here, not at the reader."""
+    """One line; a number that JSON cannot represent (NaN, infinity) raises an error here, not at the reader."""
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
 def schema_file(name: str) -> Path:
-    """`moscope.latency/1` is in `moscope.latency.1.json`; documents that are files of a run directory alone have a folder, and so
-    have those that analysis makes of one and those of `bench`."""
+    """The file of a schema: `moscope.latency/1` is in `moscope.latency.1.json`. Three kinds have folders: documents that are only
+    files of a run directory, documents that analysis makes from one, and those of `bench`."""
     file = name.replace("/", ".") + ".json"
     return next((found for folder in ("", "files", "analysis", "bench") if (found := SCHEMAS / folder / file).is_file()), SCHEMAS / file)
 
 
 def schema(path: Path) -> dict[str, Any]:
-    """The schema in a file; parts that src/schema describes are written there as {"described": NAME}. A file may leave out what
-    follows from its name, and `required` where all properties are."""
+    """The schema in a file; parts that src/schema describes are written there as {"described": NAME}. A file may omit what
+    follows from its name, and `required` if all properties are required."""
     from moscope.schema import catalogue
 
     given = json.loads(path.read_text(encoding="utf-8"))
@@ -50,8 +50,8 @@ def schema(path: Path) -> dict[str, Any]:
 
 
 def validate(document: dict[str, Any]) -> None:
-    """Holds a document against the schema that it names; raises ValueError naming the place and the rule."""
-    import jsonschema  # slow to import and wanted by tests and checks only
+    """Validates a document against the schema that it names; raises ValueError with the place and the rule."""
+    import jsonschema  # slow to import, and only tests and checks need it
     import referencing
     from referencing.jsonschema import DRAFT202012
 
@@ -103,7 +103,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """So that a folder which is there after a loss of power is whole."""
+    """Writes the files to the disk, so that a folder that exists after a loss of power is complete."""
     for file in folder.rglob("*"):
         if file.is_file() and not file.is_symlink():
             descriptor = os.open(file, os.O_RDONLY)
@@ -114,8 +114,8 @@ def _flush(folder: Path) -> None:
 
 
 def check_replaceable(path: Path, adds: bool = False) -> None:
-    """Raises unless results may be put at `path`; worth calling before a long run. `adds`: they go beside what a run or a sweep has
-    there, whose points may have taken hours; anything else does not replace it."""
+    """Raises unless results may be put at `path`; worth calling before a long run. `adds`: the results are added to those of the
+    run or sweep there. Other commands must not replace these, because their points may have taken hours."""
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
@@ -128,12 +128,12 @@ def check_replaceable(path: Path, adds: bool = False) -> None:
 
 
 def _stays(path: Path) -> bool:
-    """Whether a folder is there that cannot be renamed, so that another cannot take its place."""
+    """Whether `path` is a folder that cannot be renamed, so that another folder cannot take its place."""
     return path.is_dir() and (os.path.ismount(path) or not os.access(path.absolute().parent, os.W_OK | os.X_OK))
 
 
 def _replace_entries(path: Path, partial: Path) -> None:
-    """What `path` holds by what `partial`, which lies in it, does."""
+    """Replaces the entries of `path` by those of `partial`, a folder in `path`."""
     for entry in path.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             if entry != partial:

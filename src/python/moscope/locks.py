@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Locks on open files, which the system drops when their holder ends, however it ends. Standard library only: the launcher uses it."""
+"""Locks on open files, which the system releases when their holder ends, in whatever way. Standard library only, because the
+launcher uses it."""
 
 import errno
 import fcntl
 from pathlib import Path
 from typing import IO, Any
 
-# Of file systems without locks, such as Lustre that is mounted without them. They do without.
+# Errors of file systems without locks, such as a Lustre that is mounted without them. There, no lock is taken.
 NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
 
 def take(handle: IO[Any], *, wait: bool = True) -> bool:
-    """Takes the lock of an open file until it is closed; false if another process or thread has it, and `wait` is false."""
+    """Takes the lock of an open file until the file is closed; false if another process or thread has it and `wait` is false."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

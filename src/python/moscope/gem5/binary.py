@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The gem5 that the user brings: found by `--gem5` or the environment variable GEM5, asked what it is before it runs
-anything, and reported on in its own last words when it dies."""
+"""The gem5 that the user brings. It is found by `--gem5` or the environment variable GEM5, and asked for its properties before it
+runs anything. When it dies, its last output is reported."""
 
 import json
 import os
@@ -18,23 +18,23 @@ VARIABLE = "GEM5"
 VERSION = "24."
 ASK_SECONDS = 120
 LAST_LINES = 12
-# What gem5 says when the protocol is at fault, not the simulator.
+# gem5's messages when the protocol is at fault, not the simulator.
 PROTOCOL_FAULTS = re.compile(r"Invalid transition|Possible Deadlock|Deadlock detected|Action/check failure|Ruby functional")
-# What our scripts say to the launcher (configs/gem5/machine_system.py).
+# Messages of our scripts to the launcher (configs/gem5/machine_system.py).
 OWN_WORDS = re.compile(r"^moscope-gem5: (.*)$", re.MULTILINE)
-# What of it is no complaint.
+# Those of our messages that report no error.
 NEWS = ("ended: ", "region: ", "progress: ", "is: ")
 
 
 class Gem5Died(MoscopeError):
-    """gem5 ended in another way than its script's end."""
+    """gem5 ended before its script did."""
 
     kind = "gem5 died"
 
 
 @dataclass(frozen=True)
 class Gem5:
-    """A binary, and what it says that it was built with."""
+    """A gem5 binary and the properties that it reports of its build."""
 
     path: Path
     version: str
@@ -55,7 +55,7 @@ def find(given: Path | None) -> Path:
 
 
 def ask(path: Path) -> Gem5:
-    """What a binary is, as a script in it tells (configs/gem5/tell.py)."""
+    """The properties of a binary, which a script in it reports (configs/gem5/tell.py)."""
     with tempfile.TemporaryDirectory(prefix="moscope-gem5-") as folder:
         command = [str(path), f"--outdir={folder}", str(paths.root() / "configs/gem5/tell.py")]
         try:
@@ -78,7 +78,7 @@ def ask(path: Path) -> Gem5:
 
 
 def require(path: Path, protocol: str, x86: bool = False) -> Gem5:
-    """The binary, or a UserError that says what it lacks."""
+    """The binary, or a UserError that names what it lacks."""
     gem5 = ask(path)
     if not gem5.version.startswith(VERSION):
         raise UserError(f"{path}: is gem5 {gem5.version}: expected version {VERSION}x, whose interfaces configs/gem5 is written for")
@@ -96,7 +96,7 @@ def ending(code: int) -> str:
 
 
 def last_lines(text: str) -> str:
-    """Up to where gem5 tells its own stack."""
+    """The last lines of gem5's output before its own backtrace."""
     answer = text.partition("--- BEGIN LIBC BACKTRACE")[0].rstrip().splitlines()
     return "\n".join(f"  {line}" for line in answer[-LAST_LINES:])
 
@@ -117,19 +117,19 @@ class Ran:
         return found[1], float(found[2])
 
     def reported(self, what: str) -> float:
-        """A number that the script reports of the window: "operations", "processor" (seconds)."""
+        """A number that the script reports for the window: "operations", "processor" (seconds)."""
         found = re.search(rf"^moscope-gem5: region: {what}: ([0-9.]+)", self.log, re.MULTILINE)
         if found is None:
             raise Gem5Died(f"it did not report the window's {what}; last lines:\n{last_lines(self.log)}")
         return float(found[1])
 
     def says(self, news: str) -> bool:
-        """Whether the script came to where it says this."""
+        """Whether the script has reported `news`, so that it has reached this point."""
         return f"moscope-gem5: {news}" in self.log
 
 
 def run(gem5: Gem5, script: str, arguments: list[str], folder: Path, options: list[str] | None = None) -> Ran:
-    """Runs a script of configs/gem5; an error says what the script or gem5 itself said last."""
+    """Runs a script of configs/gem5; an error contains the last message of the script or of gem5."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "gem5.log"
     command = [str(gem5.path), f"--outdir={folder}", *(options or []), str(paths.root() / "configs/gem5" / script), *arguments]
@@ -149,7 +149,7 @@ def run(gem5: Gem5, script: str, arguments: list[str], folder: Path, options: li
 
 
 def failure(gem5: Gem5, text: str, code: int) -> MoscopeError:
-    """What went wrong: the user's gem5 or machine, the protocol, or gem5."""
+    """The error that explains a failed run: of the user's gem5 or machine, of the protocol, or of gem5 itself."""
     own = [words for words in OWN_WORDS.findall(text) if not words.startswith(NEWS)]
     if own:
         return UserError(f"{gem5.path}: {own[-1]}")

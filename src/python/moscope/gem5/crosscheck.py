@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The same accesses on both engines, and what differs (moscope.crosscheck/1).
 
-One at a time, each access must take the same transitions on both and leave the same states. Together, messages meet
-in another order, so only the invariants must hold on both; the document shows how far the counts are apart.
+One at a time, each access must take the same transitions and leave the same states on both. When accesses overlap,
+messages meet in different orders, so only the invariants must hold on both; the document shows how much the counts
+differ.
 """
 
 import json
@@ -28,7 +29,7 @@ FAULTS_SHOWN = 10
 
 @dataclass(frozen=True)
 class Subject:
-    """A machine on both engines; the checking library, so that values come out of the protocol's own messages."""
+    """A machine on both engines. It uses the checking library, so that values come from the protocol's own messages."""
 
     machine: dict[str, Any]
     interface: dict[str, Any]
@@ -56,7 +57,7 @@ def on_engine(subject: Subject, accesses: list[ScriptedAccess]) -> Observed:
 
 
 def on_gem5(gem5: binary.Gem5, subject: Subject, accesses: list[ScriptedAccess], folder: Path) -> Observed:
-    """The trace is large and is read once: it is not kept."""
+    """Runs the accesses on gem5. The trace is large and needed only once, so it is not kept."""
     if gem5.path.suffix == ".fast":
         raise UserError(f"{gem5.path}: gem5.fast writes no trace of transitions: expected gem5.opt or gem5.debug")
     answers = job.play(gem5, subject.machine, subject.interface, accesses, folder,
@@ -79,7 +80,7 @@ def compare(subject: Subject, accesses: list[ScriptedAccess], ours: Observed, th
         "gem5": invariants.value_faults(accesses, theirs.values, False) + invariants.state_faults(theirs, subject.interface),
     }
     held = not any(faults.values())
-    # gem5 does not report when a flush is done.
+    # gem5 does not report the end of a flush.
     errors = [abs(g - m) / m for a, m, g in zip(accesses, ours.latencies_fs, theirs.latencies_fs, strict=True) if a.op != "flush"]
     return {
         "schema": SCHEMA,
@@ -118,13 +119,13 @@ def described(steps: Counter[trace.Transition]) -> list[str]:
 
 
 def counts_by_name(ours: dict[tuple[str, str], int], theirs: dict[tuple[str, str], int]) -> dict[str, list[int]]:
-    """[moscope, gem5] of each buffer."""
+    """[moscope, gem5]: the messages received from each buffer."""
     return {f"{machine}.{buffer}": [ours.get((machine, buffer), 0), theirs.get((machine, buffer), 0)]
             for machine, buffer in sorted(ours.keys() | theirs.keys())}
 
 
 def filter_outcomes(ours: Observed, theirs: Observed, homes: Collection[str]) -> dict[str, list[int]]:
-    """[moscope, gem5] of each request that met the filter: STATE.EVENT at the homes."""
+    """[moscope, gem5]: how often each STATE.EVENT occurred at the homes, for requests that looked up the filter."""
     both = []
     for seen in (ours, theirs):
         sums: Counter[str] = Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The option `--engine` of the commands that gem5 can do too."""
+"""The option `--engine` of the commands that gem5 can also run."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ ENGINES = ("moscope", "gem5")
 
 
 def is_gem5(engine: str, gem5: Path | None) -> bool:
-    """Whether gem5 is asked for; a gem5 that is named beside the other engine is a mistake."""
+    """Whether gem5 is to run the command. A path to gem5 together with the other engine is an error."""
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if gem5 is not None and engine != "gem5":

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From gem5's statistics of a window to a point of `moscope run`.
 
-gem5's cores tell instructions and idle time. A TimingSimpleCPU issues an instruction per cycle and waits for memory
-otherwise, so what is neither issue nor idle is memory stall. It keeps no account by line, nor by kernel and user."""
+gem5's cores count instructions and idle time. A TimingSimpleCPU issues one instruction per cycle and otherwise waits
+for memory, so all time that is neither issue nor idle is memory stall. gem5 does not attribute time to lines, or to
+kernel and user."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from moscope.gem5.binary import Ran
 from moscope.runs.options import Point
 from moscope.schema.enumerations import TIME_KIND
 
-# What the scripts say when they come to them.
+# Messages of the scripts when they reach these points.
 REGION_BEGINS, WINDOW_BEGINS = "region: begins", "region: window begins"
 FS_PER_MS = 10**12
 FS_PER_S = 10**15
@@ -24,7 +25,7 @@ BUSY_PART = re.compile(r"^system\.cpu\d*\.exec_context\.thread_0\.notIdleFractio
 
 @dataclass(frozen=True)
 class Window:
-    """Added up over cores; times in femtoseconds."""
+    """Counts of a window, added up over cores; times in femtoseconds."""
 
     instructions: int
     operations: int
@@ -35,7 +36,7 @@ class Window:
 
 
 def window(folder: Path, cores: int, ran: Ran) -> Window:
-    """What the statistics of the window say, and the script."""
+    """The counts of the window, from its statistics and from the script's messages."""
     stats = trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))
     instructions = sum(value for name, value in stats.items() if INSTRUCTIONS.match(name))
     parts = [value for name, value in stats.items() if BUSY_PART.match(name)]
@@ -44,7 +45,8 @@ def window(folder: Path, cores: int, ran: Ran) -> Window:
 
 
 def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, command: str) -> dict[str, Any]:
-    """POINT of the contracts. Without a kernel (None) all time is the user's, with one gem5 does not tell whose."""
+    """POINT of the contracts. Without a kernel (None) all time is user time; with a kernel, gem5 does not say which part is
+    whose."""
     time = seen.ticks * point.cores
     busy = min(seen.instructions * cycle_fs / time, seen.not_idle)
     idle, stalled = 1 - seen.not_idle, seen.not_idle - busy

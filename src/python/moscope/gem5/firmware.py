@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What firmware and a boot loader leave in memory on gem5's PC, whose devices are fewer than the board's (src/dev): the
-ACPI tables that name processors, interrupts and nodes (ACPI 4.0, MADT, SRAT, SLIT), the map of memory, and where the
-initial file system lies (Linux x86 boot protocol). There is no FADT and no DSDT: gem5's devices have no power
-management, so Linux gives ACPI up once it has read these.
+"""What firmware and a boot loader leave in memory on gem5's PC, which has fewer devices than the board (src/dev): the
+ACPI tables that name processors, interrupts and nodes (ACPI 4.0, MADT, SRAT, SLIT), the memory map, and the place of
+the initial file system (Linux x86 boot protocol). There is no FADT and no DSDT: gem5's devices have no power
+management, so Linux disables ACPI after it has read these tables.
 
 Sizes in bytes, addresses guest-physical."""
 
@@ -14,36 +14,36 @@ from moscope.errors import UserError
 
 USABLE, RESERVED = 1, 2
 LOW_END, FIRST_MIB = 0x9FC00, 0x100000
-# gem5's PC has its devices from here up to 4 GiB.
+# The devices of gem5's PC are between this address and 4 GiB.
 HOLE, FOUR_GIB = 0xC0000000, 1 << 32
-# gem5's own pseudo-operations by address.
+# The addresses of gem5's own pseudo-operations.
 M5OPS, M5OPS_BYTES = 0xFFFF0000, 0x10000
-TABLES = 0xE0000  # the first place of the area in which systems look for the tables, and nothing else of gem5's is there
+TABLES = 0xE0000  # the beginning of the area that systems search for the tables; gem5 puts nothing else there
 LOCAL_APIC, IO_APIC = 0xFEE00000, 0xFEC00000
 TIMER_INPUT = 2
-# Where gem5's loader puts the structure of the boot protocol, and of its fields those that gem5 leaves empty.
+# Where gem5's loader puts the structure of the boot protocol, and those of its fields that gem5 leaves empty.
 BOOT_PARAMETERS = 0x90200
 LOADER_TYPE, UNDEFINED_LOADER, LOADED_HIGH = 0x210, 0xFF, 1
-DISTANCE_SELF, DISTANCE_PER_HOP = 10, 6  # as the board's tables say (src/dev/firmware/firmware.hh)
+DISTANCE_SELF, DISTANCE_PER_HOP = 10, 6  # as in the board's tables (src/dev/firmware/firmware.hh)
 PAGE = 4096
 
 
 @dataclass(frozen=True)
 class Processors:
-    """So many cores, numbered one after the other, so many to each node."""
+    """`cores` processors with consecutive numbers, `per_node` on each node."""
 
     cores: int
     per_node: int
 
     @property
     def io_apic(self) -> int:
-        """The identifier behind theirs."""
+        """The identifier of the I/O APIC: the first one after those of the cores."""
         return self.cores
 
 
 def around_hole(address_map: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The nodes one after the other, where the machine has them, but for those that would reach into the devices' addresses: these
-    and all behind them begin at 4 GiB."""
+    """The memory of the nodes at consecutive addresses. A node that would overlap the devices' addresses, and all nodes after it,
+    are moved to 4 GiB and above."""
     placed: list[dict[str, Any]] = []
     at = 0
     for node in address_map:
@@ -58,7 +58,7 @@ def around_hole(address_map: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def memory_map(nodes: list[dict[str, Any]]) -> list[dict[str, int]]:
-    """For the E820 interface: base, bytes and kind of each part."""
+    """The parts of the map for the E820 interface: base, bytes and kind of each."""
     parts = [(0, LOW_END, USABLE), (LOW_END, FIRST_MIB, RESERVED)]
     parts += [(max(n["base"], FIRST_MIB), n["base"] + n["bytes"], USABLE) for n in nodes]
     parts.append((M5OPS, M5OPS + M5OPS_BYTES, RESERVED))
@@ -73,7 +73,7 @@ def finished(signature: bytes, revision: int, body: bytes) -> bytes:
 
 
 def madt(processors: Processors) -> bytes:
-    body = struct.pack("<II", LOCAL_APIC, 1)  # 8259s are there
+    body = struct.pack("<II", LOCAL_APIC, 1)  # 1: the PC also has 8259s
     for n in range(processors.cores):
         body += struct.pack("<BBBBI", 0, 8, n, n, 1)
     body += struct.pack("<BBBBII", 1, 12, processors.io_apic, 0, IO_APIC, 0)
@@ -95,7 +95,7 @@ def slit(hops: list[list[int]]) -> bytes:
 
 
 def tables(processors: Processors, nodes: list[dict[str, Any]], hops: list[list[int]]) -> bytes:
-    """To lie at TABLES: the pointer that systems look for, the list of tables, the tables."""
+    """The bytes to load at TABLES: the pointer that systems search for, the list of tables, and the tables."""
     rest, listed = b"", []
     pointer_bytes, list_bytes = 48, 36 + 3 * 8 + 4
     for table in (madt(processors), srat(processors, nodes), slit(hops)):
@@ -112,7 +112,7 @@ def tables(processors: Processors, nodes: list[dict[str, Any]], hops: list[list[
 
 
 def initrd_address(size: int, nodes: list[dict[str, Any]], kernel_end: int) -> int:
-    """At the end of the first node, where a kernel puts nothing before it looks there."""
+    """An address at the end of the first node, which the kernel does not use before it has read the initial file system."""
     at = (int(nodes[0]["bytes"]) - size) // PAGE * PAGE
     if at < kernel_end:
         raise UserError(f"--memory-per-node: {nodes[0]['bytes'] >> 20} MiB: kernel and initial file system do not fit into the first "
@@ -121,5 +121,6 @@ def initrd_address(size: int, nodes: list[dict[str, Any]], kernel_end: int) -> i
 
 
 def loader_fields(initrd: int, size: int) -> bytes:
-    """To lie at BOOT_PARAMETERS + LOADER_TYPE: who loads, how, and where the initial file system is."""
+    """The bytes to load at BOOT_PARAMETERS + LOADER_TYPE: the kind of loader, its flags, and the place of the initial file
+    system."""
     return struct.pack("<BBHIII", UNDEFINED_LOADER, LOADED_HIGH, 0, 0, initrd, size)

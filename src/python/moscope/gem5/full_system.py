@@ -2,8 +2,9 @@
 """Workloads of `moscope run` on gem5 with a kernel: the kernel, the initial file system and the programs that the
 embedded engine boots, on gem5's PC with the machine's nodes (configs/gem5/boot_kernel.py).
 
-All of the machine's caches and homes are there, cores as many as are in use. gem5 unpacks no bzImage and knows no
-initial file systems: it is given the ELF kernel inside, and what a boot loader would have written beside it."""
+The gem5 machine has all caches and homes, but only the cores in use. gem5 cannot unpack a bzImage and does not
+support initial file systems. It therefore gets the ELF kernel from inside the bzImage, and the data that a boot
+loader would have written."""
 
 import json
 import tempfile
@@ -22,14 +23,15 @@ from moscope.runs.guest import LONGEST_S
 from moscope.runs.options import APPEND, Plan, Point, sized
 
 CONSOLE, GEM5_CONSOLE = "console.txt", "system.pc.com_1.device"
-# gem5's loader has room for so many characters.
+# The number of characters that gem5's loader has room for.
 LONGEST_COMMAND_LINE = 511
 KERNEL_HZ = 250  # ticks per second of Debian's kernels and of ours
 
 
 def command_line(machine: Machine, append: str) -> str:
-    """The embedded engine's, and what kernels otherwise count or wait for, on gem5 by the ten million instructions: how fast the time-stamp
-    counter and delay loops are, that cores have the same time, that the timer ticks, that processors need no rest before they start."""
+    """The embedded engine's command line, plus results of measurements and waits that would take a kernel tens of millions of
+    instructions on gem5: the speed of the time-stamp counter and of delay loops, that all cores have the same time, that the
+    timer ticks, and that processors start without a delay."""
     hertz = machine.core_clock.hertz
     known = f"tsc_early_khz={round(hertz / 1000)} lpj={round(hertz / KERNEL_HZ)} tsc=reliable no_timer_check cpu_init_udelay=0"
     text = " ".join(part for part in (APPEND, known, append) if part)
@@ -39,7 +41,7 @@ def command_line(machine: Machine, append: str) -> str:
 
 
 def vmlinux(chosen: kernel.Kernel, folder: Path) -> tuple[Path, int]:
-    """The ELF kernel as a file, and where it ends in memory."""
+    """The ELF kernel as a file, and the end of the kernel in memory."""
     if not chosen.is_linux:
         raise UserError(f"--kernel: {chosen.image} is no Linux kernel: expected one on gem5")
     content = image.payload(chosen.image.read_bytes(), str(chosen.image))
@@ -53,7 +55,7 @@ def vmlinux(chosen: kernel.Kernel, folder: Path) -> tuple[Path, int]:
 
 
 def loads(point: Point, machine: Machine, nodes: list[dict[str, Any]], root: Path, kernel_end: int, folder: Path) -> list[dict[str, Any]]:
-    """Files and where they lie in memory: tables, the loader's fields, the initial file system."""
+    """Files with their addresses in memory: tables, the loader's fields, the initial file system."""
     size = root.stat().st_size
     initrd = firmware.initrd_address(size, nodes, kernel_end)
     processors = firmware.Processors(point.cores, int(machine.cores_per_chip))
@@ -65,7 +67,7 @@ def loads(point: Point, machine: Machine, nodes: list[dict[str, Any]], root: Pat
 
 
 def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[str, Any]:
-    """One point, in `folder`: gem5's own output and statistics, the console, and the point."""
+    """Measures one point. `folder` gets gem5's own output and statistics, the console, and the point."""
     machine = sized(plan.machine, point.memory_per_node)
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
@@ -94,7 +96,7 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
 
 
 def keep_console(folder: Path) -> bytes:
-    """What the guest has printed, under the name that a run directory has for it."""
+    """Stores the guest's console output under its name in a run directory, and returns it."""
     left = folder / GEM5_CONSOLE
     if left.exists():
         left.rename(folder / CONSOLE)
@@ -102,7 +104,7 @@ def keep_console(folder: Path) -> bytes:
 
 
 def check(point: Point, ran: binary.Ran, ending: str, console: bytes) -> None:
-    """Raises what ended the guest before its time; a workload that ends within the window has only ended it early."""
+    """Raises an error if the guest ended too early. A workload that ends within its window only shortens the window."""
     words = f"{point.workload}: {ending}\n--- the console's last lines\n{tail(console)}"
     if booting.PANIC in ending:
         raise GuestDied(f"kernel panic on gem5: {words}")

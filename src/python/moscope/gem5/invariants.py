@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What must hold of a run on any engine: loads return values that were current, and the states that are left exclude
-each other. Written for the field's state names (M, E, O, S): caches without an M and an S are not checked."""
+"""What must hold of a run on any engine: loads return values that were current, and the states at the end do not exclude each
+other. The checks use the field's state names (M, E, O, S); caches without an M and an S are not checked."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ STABLE = {"M", "E", "O", "S"}
 
 
 def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bool) -> list[str]:
-    """Loads that saw what no store of theirs or an earlier step has left. A store writes its number, counted from 1;
-    a read-modify-write tells what was there before (`rmw_adds` false) or the sum that it left (true)."""
+    """Faults of loads: values that neither a store of the same step nor an earlier step has left. A store writes its number,
+    counted from 1. A read-modify-write reports the value before it (`rmw_adds` false) or the sum that it leaves (true)."""
     faults: list[str] = []
     possible: dict[int, set[int]] = defaultdict(lambda: {0})
     for _, group in groupby(range(len(accesses)), lambda i: accesses[i].step):
@@ -36,7 +36,7 @@ def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bo
                 faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} saw {seen}, which no store left there")
         for address, new in written.items():
             possible[address] = new
-        for i in step:  # what a lone load saw is the only possible value from now on
+        for i in step:  # the value of a load without stores in its step is the only possible value from now on
             a = accesses[i]
             if a.op in ("ld", "if") and not written.get(a.address):
                 possible[a.address] = {values[i]}
@@ -44,7 +44,7 @@ def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bo
 
 
 def state_faults(observed: Observed, interface: Mapping[str, Any]) -> list[str]:
-    """Lines left in states that exclude each other, in transient ones, or cached where the home knows of no owner."""
+    """Lines left in states that exclude each other, in transient states, or in a cache although the home knows no owner."""
     named = {m["type"] for m in interface["machines"] if {"M", "S"} <= {s["name"] for s in m["states"]}}
     caches, home = of_role(interface, "cache") & named, of_role(interface, "home")
     held: dict[int, list[tuple[Place, str]]] = defaultdict(list)

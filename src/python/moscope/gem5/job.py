@@ -11,13 +11,14 @@ from typing import Any
 from moscope.gem5 import binary
 
 SCHEMA = "moscope.gem5/1"
-# From the end of an access to the next, so that what it left under way is over: victims have crossed the machine.
+# From the end of a step to the next, so that everything that the step caused has ended, such as the transfer of victims across the
+# machine.
 SETTLE_FS = 5 * 10**9
 
 
 @dataclass(frozen=True)
 class ScriptedAccess:
-    """`step`: accesses of one step are issued at the same time."""
+    """One access. Accesses with the same `step` are issued at the same time."""
 
     step: int
     core: int
@@ -27,7 +28,7 @@ class ScriptedAccess:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an access saw; times in femtoseconds."""
+    """The result of an access; times in femtoseconds."""
 
     issued: int
     done: int
@@ -39,7 +40,7 @@ class Answer:
 
 
 def two_sets_at_least(machine: dict[str, Any]) -> dict[str, Any]:
-    """The elaborated machine with arrays as gem5 takes them: those of one set (tiny ones, a filter that is off) have two."""
+    """The elaborated machine with arrays that gem5 accepts: an array with one set (a tiny one, or a filter that is off) gets two."""
     def widened(value: Any) -> Any:
         if isinstance(value, dict) and value.get("sets") == 1:
             return {**value, "sets": 2, "bytes": 2 * value["bytes"]}
@@ -69,7 +70,8 @@ def read_answers(path: Path) -> list[Answer]:
 
 def play(gem5: binary.Gem5, machine: dict[str, Any], interface: dict[str, Any], accesses: list[ScriptedAccess],
          folder: Path, options: list[str] | None = None, settle_fs: int = SETTLE_FS) -> list[Answer]:
-    """Plays accesses on a fresh machine, `settle_fs` from a step's end to the next; gem5's statistics stay in `folder`."""
+    """Plays accesses on a fresh machine. The next step begins `settle_fs` after the end of a step. gem5's statistics stay in
+    `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     script = (folder / "script.txt").resolve()
     write_script(script, accesses)
@@ -83,6 +85,6 @@ def play(gem5: binary.Gem5, machine: dict[str, Any], interface: dict[str, Any], 
 
 def random_test(gem5: binary.Gem5, machine: dict[str, Any], interface: dict[str, Any], loads: int, folder: Path,
                 seed: int = 1, flush: bool = False) -> float:
-    """gem5's own random tester; the host seconds that it took. ProtocolError when it found something."""
+    """Runs gem5's own random tester; returns the host seconds that it took. ProtocolError if it found a fault."""
     path = write_job(folder, machine, interface, loads=loads, flush=flush, seed=seed)
     return binary.run(gem5, "random_test.py", [str(path)], folder).ending()[1]

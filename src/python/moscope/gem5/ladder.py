@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The latency table on gem5: the same walks as the embedded engine's (latency_rows.py), played as a script. gem5 keeps
-no segments, so a row has none; its trace is the file of the row's accesses with their times."""
+"""The latency table on gem5: the same walks as the embedded engine's (latency_rows.py), played as a script. gem5 records no
+segments, so rows have none. The trace of a row is the file of its accesses with their times."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,8 @@ from moscope.gem5 import binary, job
 from moscope.gem5.job import Answer, ScriptedAccess
 from moscope.latencies.rows import LINE, LOADS, ROUNDS, Level, measuring_core, ranges_of
 
-# Between loads. A walk over a few homes comes back to each after so many of them, and must not do so in step with its
-# refresh (every 7.8 us): at 5 us, walks over three homes met one's refresh at almost every load.
+# Time between loads. A walk over a few homes returns to each home at regular intervals, which must not coincide with
+# its refresh (every 7.8 us): with 5 us, walks over three homes met a refresh at almost every load.
 SETTLE_FS = 3 * 10**9
 
 
@@ -27,13 +27,14 @@ class Row:
 
 
 def walk(ranges: list[list[int]], count: int) -> list[int]:
-    """Addresses line by line, the ranges in turn, from the beginning again at their end."""
+    """Addresses line by line, from the ranges in turn; at the end of the ranges the walk starts again."""
     lines = [[base + LINE * n for n in range(size // LINE)] for base, size in ranges]
     return [lines[n % len(lines)][n // len(lines) % len(lines[n % len(lines)])] for n in range(count)]
 
 
 def accesses(subject: Subject, level: Level) -> list[ScriptedAccess]:
-    """The rounds before the buffer has come to rest, if it is one, and the loads that count, one after the other."""
+    """The accesses of a row, one after the other: for a buffer, first the rounds that bring it into its level; then the loads
+    that count."""
     core = measuring_core(subject.machine)
     ranges = ranges_of(subject, level, core)
     warm = ROUNDS * sum(size for _, size in ranges) // LINE if level.buffer else 0
@@ -41,7 +42,7 @@ def accesses(subject: Subject, level: Level) -> list[ScriptedAccess]:
 
 
 def middle_half(made: list[ScriptedAccess], answers: list[Answer], node_bytes: int) -> list[int]:
-    """Latencies without the fastest and the slowest quarter of those to each home, as for the embedded engine."""
+    """The latencies without the fastest and the slowest quarter of each home, as for the embedded engine."""
     homes: dict[int, list[int]] = {}
     for access, answer in zip(made, answers, strict=True):
         homes.setdefault(access.address // node_bytes, []).append(answer.latency_fs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of scripted accesses showed, in the same form from both engines: transitions step by step, latencies,
-values, messages received, and the states that lines are left in."""
+"""The observations of a run of scripted accesses, in the same form for both engines: transitions step by step, latencies, values,
+messages received, and the final states of lines."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ Place = tuple[str, int, int]  # machine, version, line
 
 @dataclass
 class Observed:
-    """`steps[n]`: the transitions between the begin of step n and that of the next."""
+    """`steps[n]`: the transitions between the beginning of step n and that of the next step."""
 
     steps: list[Counter[Transition]]
     latencies_fs: list[int]
@@ -39,7 +39,7 @@ def initial_states(interface: dict[str, Any]) -> dict[str, str]:
 
 
 def kept_states(last: dict[Place, str], interface: dict[str, Any]) -> dict[Place, str]:
-    """Without the initial states, which a line has before any access."""
+    """The states without initial states, which a line has before any access."""
     initial = initial_states(interface)
     return {place: state for place, state in last.items() if state != initial[place[0]]}
 
@@ -77,7 +77,7 @@ def from_engine(phase: dict[str, Any], interface: dict[str, Any]) -> Observed:
 
 def from_gem5(accesses: list[ScriptedAccess], answers: list[Answer], trace: Path, received: dict[tuple[str, str], int],
               interface: dict[str, Any]) -> Observed:
-    """gem5's trace is cut where steps begin; what comes before the first is none of the script's."""
+    """gem5's trace, divided at the beginnings of the steps. Transitions before the first step count for the first step."""
     begins = [min(answers[i].issued for i in those) for those in _indices(accesses)]
     steps: list[Counter[Transition]] = [Counter() for _ in begins]
     last: dict[Place, str] = {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope run --engine gem5`: the points that are asked for, one after the other, with a kernel where one is named and
-as programs alone where none is. A run directory as of any run, but without what gem5 keeps no account of."""
+"""`moscope run --engine gem5`: measures the chosen points one after the other, with a kernel if one is named, otherwise as
+programs alone. The run directory is that of any run, without the data that gem5 does not record."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +16,11 @@ from moscope.runs.main import Outcome
 from moscope.runs.options import Options, Plan, Point
 from moscope.wording import number
 
-DEFAULT_OUT = Path("moscope-out/run-gem5")  # another folder than that of runs on moscope's engine, which several starts add to
+DEFAULT_OUT = Path("moscope-out/run-gem5")  # not the folder of runs on moscope's engine, to which several starts add
 
 
 def plan_of(shared: Shared, chosen: Options) -> Plan:
-    """The points that are asked for; a UserError for what gem5 cannot do."""
+    """The chosen points; a UserError for what gem5 cannot do."""
     shared = replace(shared, out=shared.out or DEFAULT_OUT)
     if chosen.windows not in (None, 1) or chosen.detail != "table" or chosen.until_error is not None:
         raise UserError("--engine gem5: measures one window and records no transactions: expected --windows 1 and --detail table")
@@ -28,7 +28,7 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
         raise UserError("--engine gem5: runs only moscope's workloads, each from its own marker: expected neither --program nor --begin")
     if chosen.kernel is not None:
         return options.make(shared, replace(chosen, windows=1))
-    # The kernel is named only to have one point where a workload has several.
+    # A single kernel is named here, so that a workload with several kernels has only one point.
     plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
     of_processes = {w.name for w in workloads.every() if w.processes}
     processes = sorted({p.workload for p in plan.points if p.workload in of_processes})
@@ -39,7 +39,8 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
 
 
 def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
-    """The plan's points; `run.json` and a folder for each, of those that failed with what gem5 has left; the report."""
+    """Measures the plan's points. Writes `run.json`, a folder for each point (for a failed one, with gem5's output), and the
+    report."""
     plan = plan_of(shared, chosen)
     gem5 = binary.require(binary.find(path), str(plan.machine.protocol), x86=True)
     jsonio.check_replaceable(plan.out)
@@ -69,12 +70,12 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
 
 
 def name_of(point: Point, with_kernel: bool) -> str:
-    """Of a point's folder."""
+    """The name of a point's folder."""
     return f"{point.workload}-gem5-{point.kernel.replace('/', '_') + '-' if with_kernel else ''}{point.cores}"
 
 
 def show(document: dict[str, Any]) -> None:
-    """For people."""
+    """Prints the results for people."""
     print(f"{document['machine']} on {document['engine']}")
     for p in document["points"]:
         speed = p["instructions"] / p["host_s"] / 10**6 if p["host_s"] else 0.0

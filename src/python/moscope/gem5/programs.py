@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Workloads of `moscope run` on gem5 without a kernel: the same static programs in gem5's syscall emulation, every core a
-TimingSimpleCPU. One window per point, from the region of interest on. The machine is whole, as with a kernel; its first cores are
-in use."""
+TimingSimpleCPU. Each point has one window, which starts at the region of interest. The machine is complete, as with a kernel; its
+first cores are in use."""
 
 import json
 import re
@@ -18,12 +18,12 @@ FAILED = re.compile(r"verify=wrong")
 
 
 def threaded() -> set[str]:
-    """The families of threads alone."""
+    """The families whose programs use only threads, no processes."""
     return {w.family for w in workloads.every() if not w.processes}
 
 
 def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[str, Any]:
-    """One point, in `folder`: gem5's own output and statistics, and the point."""
+    """Measures one point. `folder` gets gem5's own output and statistics, and the point."""
     machine = plan.machine
     built = buildproto.ensure_protocol(str(machine.protocol))
     interface = json.loads(built.interface.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gem5's own random tester as `moscope protocol check --engine gem5` (moscope.check/1). It loads and stores only, one
-byte at a time, and finds wrong values, missing transitions and requests that never end, at which it stops."""
+"""gem5's own random tester as `moscope protocol check --engine gem5` (moscope.check/1). It only loads and stores, one byte at a
+time. It stops when it finds a wrong value, a missing transition, or a request that never ends."""
 
 import re
 from pathlib import Path
@@ -10,12 +10,12 @@ from moscope.gem5 import binary, job, trace
 from moscope.protocol import check as protocol_check
 from moscope.protocol.check import Subject
 
-# With one controller of a kind there is no total, but its own count under the bare name.
+# With a single controller of a kind, gem5 writes no total, but the controller's count under the bare name.
 COUNT = re.compile(r"^system\.ruby\.(\w+)_Controller\.(\w+)\.(\w+)(?:::total)?$")
 
 
 def declared(interface: dict[str, Any]) -> set[str]:
-    """MACHINE.STATE.EVENT of every transition that is no stall."""
+    """MACHINE.STATE.EVENT of every transition that is not a stall."""
     return {f"{m['type']}.{t['state']}.{t['event']}" for m in interface["machines"] for t in m["transitions"] if not t["stall"]}
 
 
@@ -24,7 +24,7 @@ def reached(stats: dict[str, float]) -> set[str]:
 
 
 def run(gem5: binary.Gem5, subject: Subject, interface: dict[str, Any], loads: int, seed: int, folder: Path) -> dict[str, Any]:
-    """The document; ProtocolError when the tester has found something."""
+    """The document of a random test; ProtocolError if the tester has found a fault."""
     seconds = job.random_test(gem5, subject.machine, interface, loads, folder, seed)
     there = declared(interface)
     seen = reached(trace.statistics((folder / "stats.txt").read_text(encoding="utf-8"))) & there

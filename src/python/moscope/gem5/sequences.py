@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random accesses for the cross-check: few lines, so that cores meet at them, of which some fall into the same sets of
-every cache, so that lines are replaced."""
+"""Random accesses for the cross-check. They use few lines, so that cores compete for them. Some of the lines map to the same sets
+of every cache, so that lines are replaced."""
 
 import random
 from typing import Any
@@ -8,15 +8,15 @@ from typing import Any
 from moscope.gem5.job import ScriptedAccess
 
 LINE = 64
-# How often each operation comes; flushes are rare, as they empty what the others fill.
+# Weights of the operations. Flushes are rare, because they empty the caches that the others fill.
 OPS = {"ld": 44, "st": 30, "if": 12, "rmw": 12, "flush": 2}
 LINES_PER_NODE = {"tiny": (4, 8), "machine": (8, 24)}
-# Distance of lines that fall into the same set of any array of the shipped machines, filters included.
+# The distance between lines that map to the same set of any array of the supplied machines, filters included.
 STRIDE = 1 << 22
 
 
 def pool(machine: dict[str, Any], caches: str) -> list[int]:
-    """Lines that are accessed: per node some side by side and some that meet in one set."""
+    """The lines to access: for each node, some neighbouring lines and some that map to the same set."""
     beside, same_set = LINES_PER_NODE[caches]
     lines = []
     for node in machine["address_map"]:
@@ -27,7 +27,7 @@ def pool(machine: dict[str, Any], caches: str) -> list[int]:
 
 
 def operations(flush: bool) -> tuple[list[str], list[int]]:
-    """Those that a protocol takes, and how often each comes."""
+    """The operations that a protocol supports, and their weights."""
     taken = {op: weight for op, weight in OPS.items() if flush or op != "flush"}
     return list(taken), list(taken.values())
 
@@ -41,7 +41,7 @@ def one_at_a_time(machine: dict[str, Any], accesses: int, seed: int, caches: str
 
 
 def together(machine: dict[str, Any], accesses: int, seed: int, caches: str, flush: bool = True) -> list[ScriptedAccess]:
-    """Steps of one access by every core, all at the same time and at an eighth of the lines, so that they meet."""
+    """Steps with one access by every core, all at the same time. Each step uses an eighth of the lines, so that cores collide."""
     choose = random.Random(seed)
     lines = pool(machine, caches)
     ops, weights = operations(flush)
@@ -57,5 +57,5 @@ def together(machine: dict[str, Any], accesses: int, seed: int, caches: str, flu
 
 def _access(choose: random.Random, step: int, core: int, lines: list[int], ops: list[str], weights: list[int]) -> ScriptedAccess:
     op = choose.choices(ops, weights)[0]
-    # Words of eight bytes: whole values, so that what was read tells who wrote it.
+    # Accesses of whole, aligned eight-byte words, so that a value shows who wrote it.
     return ScriptedAccess(step, core, op, choose.choice(lines) + 8 * choose.randrange(LINE // 8))

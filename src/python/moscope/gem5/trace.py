@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""gem5's own words as data: its trace of protocol transitions (debug flag ProtocolTrace) and its statistics file."""
+"""gem5's output as data: its trace of protocol transitions (debug flag ProtocolTrace) and its statistics file."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,8 +23,8 @@ class Transition:
 
 
 def transitions(lines: Iterable[str]) -> Iterator[tuple[int, Transition]]:
-    """(time, transition) of each line that is one; stalls changed nothing and are left out, and so are the lines that
-    the sequencers write."""
+    """(time, transition) of each line of the trace that is a transition. Stalls, which change nothing, and the lines of the
+    sequencers are left out."""
     for text in lines:
         found = TRANSITION.match(text)
         if found and found[3] != "Seq" and found[8].strip() not in STALLS:

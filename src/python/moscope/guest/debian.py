@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of Debian packages for the guest's root, with what the packages depend on. They are unpacked, not installed: no package's
-scripts run. What the guest's busybox does is left out: the shell, basic commands, init."""
+"""Files of Debian packages and their dependencies for the guest's root. Packages are unpacked, not installed, so their scripts do
+not run. Packages whose work the guest's busybox does (the shell, basic commands, init) are left out."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from moscope.errors import UserError
 from moscope.guest import packages
 from moscope.guest.packages import Say
 
-# Not fetched as a dependency; a package that is asked for by name is.
+# Packages that are not fetched as dependencies, but only if they are named.
 LEFT_OUT = {"adduser", "base-files", "base-passwd", "bash", "cdebconf", "coreutils", "dash", "debconf", "debianutils", "diffutils", "dpkg",
             "findutils", "grep", "gzip", "hostname", "init-system-helpers", "install-info", "libc-bin", "login", "lsb-base", "mount",
             "passwd", "perl-base", "procps", "sed", "sysvinit-utils", "tar", "tzdata", "ucf", "util-linux"}
@@ -66,8 +66,8 @@ def _depends(asked: list[str], say: Say) -> list[str]:
 
 
 def graph(text: str) -> dict[str, list[str]]:
-    """By package, what it depends on: of alternatives the first, of a virtual package the first that provides it. `text`: of
-    `apt-cache depends --recurse`."""
+    """The dependencies of each package, from the output `text` of `apt-cache depends --recurse`. Of alternatives it takes the
+    first; for a virtual package, the first package that provides it."""
     found: dict[str, list[str]] = {}
     current, skip, virtual = "", False, False
     for line in text.splitlines():
@@ -77,7 +77,7 @@ def graph(text: str) -> dict[str, list[str]]:
                 found.setdefault(current, [])
             continue
         relation, _, name = line.strip().partition(": ")
-        if not name:  # a package that provides the virtual one above
+        if not name:  # this line names a package that provides the virtual package above
             if virtual and not current.startswith("<"):
                 found[current].append(relation.split(":")[0])
                 virtual = False

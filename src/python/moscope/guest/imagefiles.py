@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of a root image on the host, for the symbols of its programs: taken out of the squashfs when asked for, and kept beside it."""
+"""Host copies of files in a root image, for the symbols of its programs. A file is extracted from the squashfs when it is needed,
+and kept beside it."""
 
 import subprocess
 from functools import cached_property
@@ -9,20 +10,22 @@ from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import rootimage
 
-# Before paths, as the guest's file systems are named: the image, and what the guest mounts over it to write to (init.sh).
+# Names of the guest's file systems before paths: the image, and the writable layer that the guest mounts over it (init.sh).
 MOUNTED = ("squashfs", "overlay")
 ELF = b"\x7fELF"
 
 
 class ImageFiles:
-    """`image`: made by moscope (rootimage.py); a name's file is in the folder of the image's name with `.files`."""
+    """The files of `image`, which moscope has made (rootimage.py). Extracted files are in a folder with the image's name and the
+    suffix `.files`."""
 
     def __init__(self, image: Path) -> None:
         self._image = image
         self._folder = image.with_suffix(".files")
 
     def find(self, file: str) -> Path | None:
-        """The host's copy of `squashfs:/usr/bin/program`; None if the image has no such program, or none can be taken out here."""
+        """The host's copy of `squashfs:/usr/bin/program`; None if the image has no such program, or if this system cannot extract
+        it."""
         kind, _, name = file.partition(":")
         path = PurePosixPath(name)
         if kind not in MOUNTED or not path.is_absolute() or ".." in path.parts:
@@ -48,7 +51,7 @@ class ImageFiles:
             return None
 
     def _content(self, path: str) -> bytes:
-        """Of a file; empty where there is none, or where it is no program."""
+        """The content of a file; empty if the file does not exist or is no program."""
         assert self._tool
         with subprocess.Popen([str(self._tool.path), "-no-wildcards", "-cat", str(self._image), path], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, env=self._tool.environment()) as reader:

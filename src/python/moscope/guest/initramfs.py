@@ -22,7 +22,7 @@ from moscope.guest.cpio import Archive
 from moscope.guest.kernel import Kernel
 from moscope.guest.packages import Say
 
-# What init.sh loads, where the kernel has it as a module.
+# The modules that init.sh loads, where the kernel has them as modules.
 MODULES = ("virtio_pci", "virtio_blk", "virtio_rng", "virtio_net", "squashfs", "overlay")
 KEPT, WEEK = 24, 7 * 24 * 3600  # files; seconds
 BUSYBOX_PACKAGE = "busybox-static"
@@ -43,12 +43,12 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
     archive = Archive()
     for folder in ("proc", "sys", "dev", "run", "tmp", "root", "moscope"):
         archive.folder(folder)
-    # Before devtmpfs is mounted the kernel opens these for the first process.
+    # The kernel opens these for the first process before devtmpfs is mounted.
     archive.character_device("dev/console", 5, 1)
     archive.character_device("dev/null", 1, 3, 0o666)
     archive.file("init", Path(__file__).with_name("init.sh").read_bytes(), 0o755)
     program = busybox(say)
-    archive.file("bin/busybox", program.read_bytes(), 0o755)  # of which init.sh is a script, whatever busybox a package brings
+    archive.file("bin/busybox", program.read_bytes(), 0o755)  # it runs init.sh, even if a package brings another busybox
     _add_root(archive, {name: path for name, path in (extra or {}).items() if name.startswith("/")})
     _add_applets(archive, program)
     _add_modules(archive, kernel)
@@ -63,7 +63,8 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
 
 
 def _add_root(archive: Archive, files: Mapping[str, Path]) -> None:
-    """Files at their whole paths; links as such. They come before the applets of busybox, which take what is left."""
+    """Files at their whole paths; links as such. They take precedence over the applets of busybox, which get only the remaining
+    names."""
     for name, path in sorted(files.items()):
         try:
             if name.lstrip("/") in archive:
@@ -79,7 +80,7 @@ def _add_root(archive: Archive, files: Mapping[str, Path]) -> None:
 
 
 def _is_library(path: Path) -> bool:
-    """Of a library of this system, the link by which it is found is packed as the file that it leads to."""
+    """Whether a link is the name of a library of this system. Such a link is packed as the file that it leads to."""
     return packages.cache() not in path.parents and ".so" in path.name
 
 
@@ -110,7 +111,7 @@ def _add_applets(archive: Archive, program: Path) -> None:
 
 
 def _add_modules(archive: Archive, kernel: Kernel) -> None:
-    """Modules flat under /lib/modules, and for each that init.sh may load the order in which to do it."""
+    """Adds the modules in one folder, /lib/modules, and for each module that init.sh may load the order of loading."""
     if kernel.modules is None:
         return
     for wanted in MODULES:
@@ -136,11 +137,11 @@ def _keep(content: bytes) -> Initramfs:
 
 
 def _forget_the_oldest(folder: Path) -> None:
-    """Removes what is beyond the KEPT last written ones and older than a week: a sweep that is under way may yet need its own. So old
-    are also files that a killed process was writing."""
+    """Removes files that are not among the KEPT newest and are older than a week, and files of that age which a killed process was
+    writing. A running sweep may still need newer ones."""
     written: dict[Path, float] = {}
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # another start may forget it, too
+        with suppress(FileNotFoundError):  # another start may remove it at the same time
             written[path] = path.stat().st_mtime
     whole = [path for path in written if path.suffix == ".cpio"]
     last = sorted(whole, key=lambda p: written[p], reverse=True)[:KEPT]

@@ -12,7 +12,7 @@ from moscope.guest import kernel_build, kernel_config, kernel_names, packages
 from moscope.guest.modules import Modules
 from moscope.guest.packages import Say
 
-# Debian's kernel for virtual machines: this package only depends on the one of the current version.
+# Debian's kernel for virtual machines: a package that only depends on the package of the current version.
 CLOUD_KERNEL = "linux-image-cloud-amd64"
 CLOUD_IMAGE = "linux-image-"
 NAMES = ("distro",)
@@ -32,7 +32,7 @@ class Kernel:
     append: str = ""  # what the name adds to the command line
 
     def document(self) -> dict[str, str]:
-        """What a result says of it."""
+        """The description of the kernel in results."""
         return {"name": self.name, "release": self.release, "sha256": self.sha256, "origin": self.origin}
 
 
@@ -57,7 +57,7 @@ def in_words(wanted: str) -> str:
 
 
 def check_name(wanted: str) -> str:
-    """`wanted` in the one way of writing it, a file as it is; UserError where it is neither name nor file."""
+    """The canonical spelling of a kernel's name; a file stays as it is. UserError if `wanted` is neither."""
     if kernel_names.is_ours(wanted):
         setting, at, variant = wanted.partition("@")
         if at and variant not in kernel_config.variants():

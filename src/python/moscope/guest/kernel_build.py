@@ -26,11 +26,11 @@ from moscope.naming.image import beside
 PROGRAMS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "pahole": "dwarves", "patch": "patch",
             "tar": "tar", "xz": "xz-utils", "perl": "perl"}
 HEADERS = {"libelf.h": "libelf-dev"}
-# Equal inputs give equal images: nothing of the time or the machine goes in.
+# Equal inputs give equal images, because nothing depends on the time or the machine.
 FIXED = {"KBUILD_BUILD_TIMESTAMP": "Sun Oct  3 00:00:00 UTC 2010", "KBUILD_BUILD_USER": "moscope", "KBUILD_BUILD_HOST": "moscope",
          "KBUILD_BUILD_VERSION": "1", "LC_ALL": "C"}
-# Of the debug information types and lines are read: where variables live is a fifth of the compiler's work and half of what it
-# writes. The code is the same without.
+# Of the debug information, only types and lines are used. The places of variables would take a fifth of the compiler's time
+# and make up half of its output. Without them, the code is the same.
 COMPILER_FLAGS = "-fno-var-tracking -gno-statement-frontiers -gno-inline-points"
 UNREAD = (".debug_frame", ".debug_loc", ".debug_loclists", ".symtab")  # sections of debug information that names do not need
 REPORT_SECONDS = 15
@@ -39,7 +39,8 @@ KEY_DIGITS = 32  # hexadecimal, of the name of a build in the cache
 
 @dataclass(frozen=True)
 class Built:
-    """A kernel in the cache: `image` is the bzImage, beside it its types, debug information, System.map, config and build.json."""
+    """A kernel in the cache. `image` is the bzImage; its folder also holds types, debug information, System.map, config and
+    build.json."""
 
     key: str
     folder: Path
@@ -61,7 +62,7 @@ def lacking() -> list[str]:
 
 
 def inputs(source: Source, variant: str = "") -> dict[str, str]:
-    """What decides a build's content, by name."""
+    """The inputs that determine the content of a build, by name."""
     tools = [_first_line([program, "--version"]) for program in ("gcc", "ld", "pahole") if shutil.which(program)]
     other = {f"variant {variant}": kernel_config.options(variant)} if variant else {}
     return {"source": source.identity, "config": packages.digest_of(kernel_config.common()), "tools": "; ".join(tools),
@@ -99,7 +100,7 @@ def build(say: Say, tree: Path | None = None, jobs: int | None = None, variant: 
         return found
     _install(say)
     with packages.locked("kernel-build"):
-        key = key_of(source, variant)  # what has been installed may be part of it
+        key = key_of(source, variant)  # computed after the packages are installed, because the versions of tools are part of it
         return kept(key) or _build(key, source, variant, jobs or os.cpu_count() or 1, say)
 
 
@@ -131,7 +132,8 @@ def _install(say: Say) -> None:
 
 
 def _fresh() -> Path:
-    """The empty work folder. What an interrupted build has left goes first, aside from programs of it that still run and write there."""
+    """The empty work folder. The rest of an interrupted build is first renamed, because its programs may still be running and
+    writing there."""
     work = _kernels() / ".work"
     if work.exists():
         work.rename(work.with_name(f".work-{os.getpid()}-{time.time_ns()}"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The configuration of the project's kernel: kernels/config/moscope.config, or that with a variant's file over it.
+"""The configuration of the project's kernel: kernels/config/moscope.config, optionally overridden by the file of a
+variant.
 
 A variant is one file beside it, `NAME.config`. Its lines replace the common ones of the same options.
 """
@@ -46,14 +47,14 @@ def options(variant: str) -> str:
 
 
 def laid_over(lower: str, upper: str) -> str:
-    """Both, without the lines of the lower one whose options the upper one sets."""
+    """Both fragments together, without the lines of `lower` whose options `upper` also sets."""
     replaced = {_option(line) for line in upper.splitlines()} - {""}
     kept = [line for line in lower.splitlines() if _option(line) not in replaced]
     return "\n".join(kept) + "\n\n" + upper
 
 
 def disregarded(wanted: str, got: str) -> list[str]:
-    """Lines of a fragment that the configuration made from it does not hold."""
+    """Lines of the fragment `wanted` that are missing in the configuration made from it."""
     lines = set(got.splitlines())
     wrong = []
     for line in wanted.splitlines():

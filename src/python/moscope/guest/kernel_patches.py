@@ -19,7 +19,7 @@ from moscope import paths
 from moscope.errors import UserError
 
 SPDX = "SPDX-License-Identifier: GPL-2.0"
-LARGEST = 31  # of the kernel's bit masks; MOSCOPE_FIXES of 00-common.patch is that of the paper
+LARGEST = 31  # the highest number in the kernel's bit masks; MOSCOPE_FIXES of 00-common.patch is the paper's highest
 FIX_FIELDS = ("Fix", "Title", "Applications", "Stock", "PK", "Upstream", "Differs")
 STRESS_FIELDS = ("Stress-test", "Operation", "Load", "Line", "Waits-in")
 _FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
@@ -27,8 +27,9 @@ _FIELD = re.compile(r"([A-Z][A-Za-z-]*): +(\S.*)")
 
 @dataclass(frozen=True)
 class Stress:
-    """The stress test of a fix. Without the fix, the largest stall is on the line that has the fields `line`, in one of the functions
-    `waits_in`. The first field is what the fix is about; cores may wait longer for one that is read beside it."""
+    """The stress test of a fix. Without the fix, the largest stall is on the line that contains the fields `line`, in one of the
+    functions `waits_in`. The first field is the one that the fix concerns; cores may wait longer for another field that is read
+    together with it."""
 
     workload: str  # its name
     program: str  # the folder in workloads that registers it
@@ -49,15 +50,15 @@ class Fix:
     stock: str
     pk: str
     upstream: str
-    differs: str  # what the forms do otherwise than 2.6.35 or PK
+    differs: str  # how the forms differ from 2.6.35 or PK
     patch: str
     files: tuple[str, ...]
     stress: Stress | None
-    variant: str  # of the build; empty: a parameter switches the fix
+    variant: str  # of the kernel build; empty: a boot parameter switches the fix
 
     @property
     def kernels(self) -> tuple[str, str]:
-        """`pk` without this fix and with it."""
+        """Names of two kernels: `pk` without this fix and with it."""
         return ("pk", f"pk@{self.variant}") if self.variant else (f"pk-{self.number}", "pk")
 
 
@@ -83,7 +84,7 @@ def series() -> list[Path]:
 
 
 def series_of(variant: str) -> list[Path]:
-    """Those of one build; "" is the ordinary one."""
+    """The patches of one build; "" is the ordinary build."""
     return [path for path in series() if read(path).fields.get("Variant", variant) == variant]
 
 
@@ -114,7 +115,7 @@ def fixes() -> list[Fix]:
 
 
 def stressed_by(program: str) -> list[tuple[Fix, Stress]]:
-    """The fixes whose stress test is this program, each with it."""
+    """The fixes whose stress test is a workload of this program, with their stress tests."""
     return [(fix, fix.stress) for fix in fixes() if fix.stress and fix.stress.program == program]
 
 

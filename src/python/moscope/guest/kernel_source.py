@@ -14,7 +14,7 @@ from moscope.guest import packages
 from moscope.guest.packages import Say
 
 PACKAGE = "linux-source-6.1"
-# Half of the files: nothing that is built here reads them, and each costs time to write and to remove.
+# Half of the files of the source. No build reads them, and each costs time to write and to remove.
 OTHER_ARCHITECTURES = ("alpha", "arc", "arm", "arm64", "csky", "hexagon", "ia64", "loongarch", "m68k", "microblaze", "mips", "nios2",
                        "openrisc", "parisc", "powerpc", "riscv", "s390", "sh", "sparc", "um", "xtensa")
 LEFT_OUT = ("tools/testing", "tools/perf", *(f"Documentation/*.{end}" for end in ("rst", "yaml", "txt", "svg")),

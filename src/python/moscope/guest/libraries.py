@@ -14,13 +14,13 @@ from moscope.errors import UserError
 SYSTEM = tuple(Path(folder) for folder in ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
                                            "/usr/lib"))
 CONFIGURED = Path("/etc/ld.so.conf")
-# glibc opens it by name when a thread is cancelled or ends early.
+# glibc opens this library by name when a thread is cancelled or ends early.
 OPENED = ("libgcc_s.so.1",)
 
 
 @dataclass(frozen=True)
 class Dynamic:
-    """What an ELF file says of its loader and libraries."""
+    """The dynamic section of an ELF file: its loader, libraries and search paths."""
 
     loader: str = ""
     needed: tuple[str, ...] = ()
@@ -30,14 +30,14 @@ class Dynamic:
 
 @dataclass
 class Found:
-    """The files for the guest, by their paths there, and the folders that its loader does not search by itself."""
+    """The files for the guest, by their paths there, and the folders that the guest's loader does not search by default."""
 
     files: dict[str, Path] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
 
 
 def dynamic(path: Path) -> Dynamic | None:
-    """None of a file without a loader or libraries: a static program."""
+    """The dynamic section of a file; None if it names no loader and no libraries, as in a static program."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSegment
     from elftools.elf.elffile import ELFFile
@@ -63,7 +63,7 @@ def dynamic(path: Path) -> Dynamic | None:
 
 
 def of(program: Path) -> Found:
-    """UserError if one is not there."""
+    """The shared libraries of a program. UserError if one of them is missing."""
     found = Found()
     first = dynamic(program)
     if first is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loadable modules of a kernel: which others each needs, from the modules' own `.modinfo` sections.
+"""Loadable modules of a kernel: which other modules each one needs, from the modules' own `.modinfo` sections.
 
 A Debian kernel package holds no modules.dep (that is made when it is installed), so the dependencies are read from
 where depmod reads them. Names are compared as the kernel does, with `-` and `_` alike.

@@ -3,8 +3,8 @@
 
 apt checks what it fetches against the distribution's signatures. Neither root nor fresh package lists are needed: where
 the system's lists do not know a package, or know a version that is gone, lists of moscope's own are fetched into the
-cache. What was fetched once stays in use until its folder in the cache is removed, so that a machine keeps booting the
-same kernel.
+cache. A package that was fetched once stays in use until its folder in the cache is removed, so that a machine keeps
+booting the same kernel.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ def digest_of(file: Path) -> str:
 def fetch(name: str, say: Say, instead: str, leads_to: str = "") -> Package:
     """The package `name`, from the cache or by apt.
 
-    With `leads_to`, `name` is a package that only depends on the one wanted: the dependency whose name starts so.
+    With `leads_to`, the package `name` only depends on the wanted one, whose name begins with `leads_to`.
     `instead` is an alternative for the user if this system cannot provide the package; it ends the error's text.
     """
     with locked(f"package-{name}"):
@@ -157,33 +157,34 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
 
 
 def _package_lists(say: Say) -> Iterator[list[str] | str]:
-    """Options of apt for the system's package lists, then for lists of our own, which are fetched only then; or why these cannot be had."""
+    """apt options to try in turn: for the system's package lists, then for moscope's own lists, which are fetched only in this
+    case. A text explains why the own lists are not available."""
     yield _system_lists()
     say("apt cannot fetch the package with the system's package lists; fetching package lists into the cache")
     yield _own_lists()
 
 
 def _system_lists() -> list[str]:
-    # Without the sandbox user apt can write into a folder of root's and needs no remark about it.
+    # As root, apt otherwise warns that its sandbox user cannot write into the folder.
     return ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
 
 
 def _own_lists() -> list[str] | str:
-    """Options that make apt use lists in the cache, which are fetched here; a text if that fails."""
+    """Fetches package lists into the cache and returns the apt options that use them; a text if that fails."""
     base = cache() / "apt"
     for folder in ("lists/partial", "archives/partial"):
         (base / folder).mkdir(parents=True, exist_ok=True)
     options = [*_system_lists(), "-o", f"Dir::State::Lists={base / 'lists'}", "-o", f"Dir::Cache={base}",
                "-o", "Debug::NoLocking=1", "-o", "APT::Update::Error-Mode=any"]
-    with locked("apt-lists"):  # apt's own locks are off, and two updates would take each other's files
+    with locked("apt-lists"):  # apt's own locks are off, and simultaneous updates would remove each other's files
         got = _apt(["apt-get", *options, "-q", "update"])
-    # Lists of some other archive that the user has added may well fail; what counts is what is known afterwards.
+    # The lists of an archive that the user has added may fail to load; it is enough if there are any lists afterwards.
     return options if any(p.name.endswith(("_Packages", "_Packages.lz4")) for p in (base / "lists").iterdir()) \
         else _last_line(got)
 
 
 def _candidate(name: str, leads_to: str, options: list[str]) -> tuple[str | None, str]:
-    """The package to download and, where none is, why."""
+    """The package to download; if there is none, None and the reason."""
     got = _apt(["apt-cache", *options, "show", "--no-all-versions", name])
     if got.returncode != 0 or f"Package: {name}" not in got.stdout:
         return None, f"apt knows no package {name}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU as the reference that boots are tested and timed against: the same kernel, initial file system, number of
-cores, nodes and distances as a machine description, on its single-threaded translator.
+"""QEMU as the reference for tests and times of boots. It has the kernel, initial file system, number of cores,
+nodes and distances of a machine description, and uses its single-threaded translator.
 """
 
 import os
@@ -45,7 +45,8 @@ class Finished:
 
 
 def ensure(say: Callable[[str], None]) -> None:
-    """Installs QEMU where it is missing and this user may; UserError with the command for who may."""
+    """Installs QEMU if it is missing and this user may install packages; otherwise a UserError names the command for an
+    administrator."""
     if shutil.which(PROGRAM) is None and shutil.which("apt-get") and os.geteuid() == 0:
         say(f"installing the distribution's package {PACKAGE}")
         env = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}

@@ -22,10 +22,10 @@ from moscope.guest.packages import Say
 SUITE = "bookworm"
 INCLUDED = ("gcc", "libc6-dev", "perl", "python3", "stress-ng", "util-linux", "xz-utils")
 BUILD_SECONDS = 3600
-# Nothing is compressed. Equal files are not stored once: mksquashfs 4.5.1 then gave a file blocks of another one in three of ten images
-# that held PostgreSQL's databases, which are full of files of equal length.
+# Nothing is compressed, and equal files are stored separately: with deduplication, mksquashfs 4.5.1 mixed up blocks of files in
+# three of ten images that held PostgreSQL's databases, which are full of files of equal length.
 SQUASHED = ("-noI", "-noD", "-noF", "-noX", "-no-duplicates")
-# Nothing in a guest reads them, and they are half of the files.
+# These folders are half of the files, and nothing in a guest reads them.
 LEFT_OUT = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info")
 
 
@@ -36,8 +36,8 @@ class RootImage:
 
 
 def find(say: Say, included: tuple[str, ...] = INCLUDED, script: str = "") -> RootImage:
-    """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes). `script` is of the shell;
-    it runs in the image's tree when the packages are installed, and what it makes there is part of the image."""
+    """The image that holds these packages, from the cache or made now (some minutes, some hundred megabytes). `script` is a shell
+    script. It runs in the image's tree after the packages are installed; the files that it creates are part of the image."""
     recipe = _recipe(included, script)
     with packages.locked(f"root-{recipe}"):
         if image := kept(included, script):
@@ -77,9 +77,9 @@ def _make(say: Say, included: tuple[str, ...], script: str) -> RootImage:
     say(f"making a root image with {', '.join(included)} (once; some minutes)")
     with packages.scratch(packages.cache() / "root", f"root-{_recipe(included, script)}") as scratch:
         tree, image = scratch / "tree.tar", scratch / "image"
-        # Via a tar file, which holds other users' files without root privileges.
+        # The tree is a tar file, which can hold files of other users without root privileges.
         left_out = [f"--dpkgopt=path-exclude=/{folder}/*" for folder in LEFT_OUT]
-        # As text: where the tree belongs to a name space of users, the script's file may not be readable there.
+        # The script is passed as text: in a user namespace, its file may not be readable.
         complete = [f'--customize-hook=chroot "$1" /bin/sh -ec {shlex.quote(script)} </dev/null'] if script else []
         _run(mmdebstrap, ["--quiet", "--variant=minbase", f"--include={','.join(sorted(included))}", *left_out, *complete, SUITE,
               str(tree)], None, instead)
@@ -100,20 +100,21 @@ def _squash(mksquashfs: "Program", tree: Path, image: Path, instead: str) -> Non
 
 @dataclass(frozen=True)
 class Program:
-    """The system's, or one of a package unpacked into the cache, with the folder of a library that the system may lack."""
+    """A program of the system, or of a package unpacked into the cache; `libraries` is the folder of a library that the system
+    may lack."""
 
     path: Path
     libraries: Path | None = None
 
     def environment(self) -> dict[str, str]:
-        """Programs of an unpacked package find their helpers on the path."""
+        """The environment for the program. The helpers of an unpacked program are found on the path."""
         path = os.pathsep.join([os.environ.get("PATH", "/usr/bin:/bin"), "/usr/sbin", "/sbin", str(self.path.parent)])
         found = {**os.environ, "PATH": path, "LC_ALL": "C"}
         return {**found, "LD_LIBRARY_PATH": str(self.libraries)} if self.libraries else found
 
 
 def _program(name: str, package: str, say: Say, instead: str, library: str = "") -> Program:
-    """`library` is the package of a shared library that the program needs."""
+    """Finds the program. `library` is the package of a shared library that the program needs."""
     if found := shutil.which(name):
         return Program(Path(found))
     path = packages.fetch(package, say, instead).tree / "usr/bin" / name
@@ -123,7 +124,7 @@ def _program(name: str, package: str, say: Say, instead: str, library: str = "")
 
 
 def _run(program: Program, arguments: list[str], given: Path | None, instead: str) -> None:
-    # The epoch takes the place of the current time in all that is made: equal packages give equal images.
+    # The epoch replaces the current time in everything that is written, so equal packages give equal images.
     env = {**program.environment(), "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
     try:
         with open(given or os.devnull, "rb") as stdin:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which instructions a machine's processor promises, and what the model does about each: the engine's table (decoded from
-all opcodes) joined with the processor's description (what is masked, and why)."""
+"""Which instructions a machine's processor promises, and how the model treats each: the engine's table (decoded from all opcodes)
+joined with the processor's description (which instructions are masked, and why)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Row:
     forms: int
     lacking: tuple[str, ...]  # bytes of an example of each form that the model lacks
     note: str  # how it is tested, or why it is masked
-    compared: int = 0  # forms that run beside the host's own
-    untested: tuple[str, ...] = ()  # why the others do not, where they have no test of their own either
+    compared: int = 0  # forms that are tested against the host's processor
+    untested: tuple[str, ...] = ()  # reasons why the other forms are not compared, if they have no test of their own either
 
 
 def how_tested(mnemonic: str, forms: int, compared: int, apart: list[str]) -> tuple[str, tuple[str, ...]]:
-    """In words, and the reasons for which forms have no test."""
+    """How an instruction is tested, in words, and the reasons of the forms that have no test."""
     said = [HOST if compared == forms else f"{compared} of {forms} forms {HOST}"] if compared else []
     own = {reason: tests_of(mnemonic, reason) for reason in apart}
     said += [f"{reason}: {', '.join(tests)}" for reason, tests in own.items() if tests]
@@ -39,8 +39,8 @@ def how_tested(mnemonic: str, forms: int, compared: int, apart: list[str]) -> tu
 
 
 def table(machine: Machine) -> list[Row]:
-    """What CPUID promises, and what the part has but the model masks. Instructions that the family never had are not
-    listed: they raise #UD, as there."""
+    """The instructions that CPUID promises, and those that the part has but the model masks. Instructions that the family never
+    had are not listed; they raise #UD, as on the real processor."""
     from moscope import _engine
 
     masked = load_processor(str(machine.cpu)).masked

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of the instruction set cannot run beside the host's own processor, and which tests it has instead.
+"""The parts of the instruction set that cannot be compared with the host's own processor, and the tests that they have instead.
 
-The engine's table says of each instruction why forms of it are apart (src/cpu/x86/decode/isa.cc); here is, for each such reason, what
-tests them. tests/cpu/x86/test_isa_table.py holds the two together: each test exists and names its instructions, nothing is
-listed that has no such forms, and what is apart and not listed here is said to have no test.
+For each instruction, the engine's table gives the reasons why some forms are kept apart (src/cpu/x86/decode/isa.cc). This module
+lists the tests for each such reason. tests/cpu/x86/test_isa_table.py compares the two: each test exists and names its instructions,
+nothing is listed that has no such forms, and forms that are kept apart but not listed here are reported as untested.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TRANSFERS = "tests/cpu/x86/test_control_transfers.cc"
 
 @dataclass(frozen=True)
 class Tested:
-    """Forms of these mnemonics that are apart for this reason have this test."""
+    """A test of those forms of the `mnemonics` that are kept apart for this reason."""
 
     reason: str
     mnemonics: tuple[str, ...]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Idle latencies and bandwidths of a machine beside their references."""
+"""Idle latencies and bandwidths of a machine, with their references."""

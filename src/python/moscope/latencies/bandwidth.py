@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bandwidths of a loaded machine, and the mechanism that limits each, named from what the machine counted.
+"""Bandwidths of a loaded machine, and the mechanism that limits each, derived from the machine's counters.
 
-Every core that takes part reads memory line by line with as many misses in flight as the machine description gives
-it. Pages of 4 KiB follow each other in a random order, as an operating system hands them out: regions that are
-contiguous in physical memory would meet in the same sets of the filters for the whole run, or never. Counting begins
-when the caches are full, so that for every line that comes one goes, as in any long run. `node`: the cores of one chip
-on their own node's memory; `machine`: all cores, each on its own node; `XFIRE`: every core reads the memory of all
-nodes evenly. GB/s are 10^9 bytes of lines per second.
+Every active core reads memory line by line, with as many misses in flight as the machine description allows. Pages of
+4 KiB follow each other in random order, as an operating system allocates them: regions that are contiguous in physical
+memory would conflict in the same sets of the filters for the whole run, or never. Counting begins when the caches are
+full, so that each line that arrives replaces another, as in any long run. `node`: the cores of one chip read their own
+node's memory; `machine`: all cores, each reads its own node; `XFIRE`: every core reads the memory of all nodes evenly.
+GB/s are 10^9 bytes of lines per second.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LINE = 64
 PAGE = 4096
 WARM_FS = 20_000 * FS_PER_NS
 WINDOW_FS = 40_000 * FS_PER_NS
-# A resource that is taken for this share of the time is what limits.
+# A resource that is in use for this share of the time counts as the limit.
 SATURATED = 0.85
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Limit:
-    """The named mechanism, and the figures behind the name."""
+    """The limiting mechanism, and the figures from which it was derived."""
 
     name: str
     why: str
@@ -76,7 +76,7 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
     region = size // subject.machine.cores // PAGE * PAGE
     streams = []
     for core, nodes in zip(load.cores, load.nodes, strict=True):
-        # Each core has a region of its own in every node, and begins at a page of its own choice in it.
+        # Each core has its own region in every node, and begins at its own page of the region.
         at = core * region + scattered_page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
         streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
                         "ranges": [[n * size + at, region // 2] for n in nodes]})
@@ -95,22 +95,23 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
 
 
 def lines_to_fill(subject: Subject) -> int:
-    """Lines after which a core and its neighbours, reading alike, have filled their caches."""
+    """The number of lines per core after which a core and its neighbours, reading at the same rate, have filled their caches."""
     sizes = dict(cache_sizes(subject))
     shared = sizes.pop("L3", 0) // int(subject.machine.cores_per_chip)
     return int(1.1 * (sum(sizes.values()) + shared)) // LINE
 
 
 def scattered_page(seed: int, core: int) -> int:
-    """A fixed scatter, so that streams do not march through the banks of a DRAM in step."""
+    """A fixed pseudo-random page, so that streams do not access the banks of a DRAM in step."""
     return ((seed * 0x9E3779B97F4A7C15 + core * 0xBF58476D1CE4E5B9) & (2**64 - 1)) >> 40
 
 
 def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: float) -> Limit:
-    """The most used resource names the limit, if it is taken nearly all the time; else the misses in flight are."""
+    """The limit is the most used resource if it is in use nearly all the time; otherwise the misses in flight are the limit."""
     candidates = [c for c in (_dram(statistics), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
     shares = {name: share for c in candidates for name, share in c.shares.items()}
-    # Of several that are taken all the time, what carries most: a DRAM's requests queue up behind a full link, too.
+    # Of several saturated resources, the one that carries the most data is the limit: behind a full link, requests also queue up at
+    # a DRAM.
     best = max(candidates, key=lambda c: (min(c.shares[c.name], SATURATED), c.shares.get("DRAM data bus", c.shares[c.name])), default=None)
     if best and best.shares[best.name] >= SATURATED:
         return Limit(best.name, best.why, shares)
@@ -119,7 +120,7 @@ def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: 
 
 
 def _dram(statistics: dict[str, Any]) -> Limit | None:
-    """Time of the DRAM data buses: carrying data, lost to a rule of the DRAM, or idle for want of requests."""
+    """How the DRAM data buses spend their time: they carry data, wait because of a DRAM rule, or are idle for lack of requests."""
     busy = accounted = 0
     lost: dict[str, int] = {}
     for node in statistics.get("dram", []):
@@ -132,7 +133,7 @@ def _dram(statistics: dict[str, Any]) -> Limit | None:
                 lost[reason] = lost.get(reason, 0) + clocks
     if not accounted:
         return None
-    # A data bus that waits for a request is idle; one that waits for anything else is taken.
+    # A data bus that waits for a request is idle; one that waits for anything else counts as in use.
     taken = 1 - lost.get("no_request", 0) / accounted
     losses = sorted(((n, r) for r, n in lost.items() if r != "no_request" and n), reverse=True)
     parts = [f"data bus busy {busy / accounted:.0%}"] + [f"lost to {LOST.label(r)} {n / accounted:.0%}" for n, r in losses[:3]]
@@ -144,7 +145,7 @@ def _dram(statistics: dict[str, Any]) -> Limit | None:
 
 
 def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
-    """The busiest direction of a link: carrying packets, or holding one back for want of a buffer behind it."""
+    """The busiest direction of a link: it carries packets, or holds one back for lack of a buffer at the receiver."""
     best: Limit | None = None
     for link in statistics["network"]["links"]:
         busy = sum(c["busy_fs"] for c in link["channels"].values()) / window_fs

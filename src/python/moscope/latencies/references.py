@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which published figures a machine is compared with. They hold for the machine of its file: a `--set` that changes how
-long accesses take leaves none of them, so that a prediction for another machine is not judged by them. An edited copy of one of
-moscope's files is held against that file as long as it has its name; under another, references are its author's. Nothing is
-computed from references.
+"""Which published figures a machine is compared with. They hold for the machine as its file describes it. A `--set` that changes
+how long accesses take removes them, so that predictions for another machine are not compared with them. An edited copy that keeps
+the name of one of moscope's machines is compared with that machine's file in the same way; under another name, its references are
+its author's. Nothing is computed from references.
 
-Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1).
-Magny-Cours: the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD's slides (docs/machines.md, L). A node's
-figure is derived, the machine's divided by its nodes. Variants without published figures have none.
+Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1). Magny-Cours:
+the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD's slides (docs/machines.md, L). A node's figure is
+derived, the machine's divided by its nodes. Variants without published figures have none.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ _PUBLISHED = {
     "magnycours_2p": (4, {"machine": 85.6, "XFIRE": 71.7}),
     "magnycours_4p": (8, {"machine": 170.4, "XFIRE": 143.4}),
 }
-# Keys whose values an idle latency does not depend on, and those that only an access beyond the L3 depends on.
+# Keys that do not affect idle latencies, and keys that affect only accesses beyond the L3.
 NEUTRAL = ("name", "references", "memory_per_node", "cpu")
 BEYOND_L3 = ("chips", "topology", "routing", "links", "dram", "probe_filter")
 
 
 def _groups(sets: Sequence[str]) -> set[str]:
-    """The keys' first parts; what is set to `references` is meant for the machine as it is changed."""
+    """The first parts of the keys, without neutral ones. A value set for `references` is meant for the changed machine."""
     return {text.partition("=")[0].strip().partition(".")[0] for text in sets} - set(NEUTRAL)
 
 
 def _edited(machine: Machine) -> set[str]:
-    """In what a machine differs from the one of moscope's that has its name: an edited copy of its file, or options."""
+    """The keys in which a machine differs from moscope's own machine of its name, through an edited copy of the file or options."""
     if machine.name not in machine_names():
         return set()
     own = load_machine(machine.name)
@@ -44,7 +44,7 @@ def _comparable(machine: Machine, key: str) -> Any:
 
 
 def latency_references(machine: Machine, sets: Sequence[str]) -> References:
-    """Of the machine's references, those that hold for it with these `--set`, and those that are set themselves."""
+    """The references of the machine that still hold with these `--set`, and those that a `--set` gives."""
     groups = _groups(sets) | _edited(machine)
     beyond = {"dram", "dram_hop"}
     lost = beyond | ({"l1", "l2", "l3"} if groups - set(BEYOND_L3) else set()) if groups else set()

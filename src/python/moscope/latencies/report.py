@@ -12,7 +12,7 @@ from moscope.traces.text import SEGMENTS
 
 
 def row_json(row: Row, trace: str) -> dict[str, Any]:
-    """One row as contracts.md has it, and beside that how the trace and the segments bear it out."""
+    """One row as in contracts.md, and how well the trace and the segments confirm it."""
     return {
         "name": row.name, "reference": row.reference, "source": row.source, "measured": round(row.measured, 3),
         "unit": "cycles", "trace": trace, "recomputed": round(row.recomputed, 3),
@@ -66,7 +66,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
 
 
 def print_gem5(document: dict[str, Any]) -> None:
-    """gem5's rows; it keeps no segments."""
+    """Prints gem5's rows; gem5 records no segments."""
     print(f"{document['machine']}, {document['protocol']}, on gem5: idle load latency in core cycles")
     print(f"{'':14}{'reference':>10}  {'source':10}{'measured':>9}  off")
     for row in document["rows"]:

@@ -2,12 +2,12 @@
 """The latency table: chains of dependent loads on an idle machine, one row for each level of the caches and for DRAM
 at each distance.
 
-Each row puts its lines where they are to be found with accesses of the core itself: a buffer larger than all that
-lies in front of a level, and well within it, is walked until every load is served there; DRAM rows walk untouched
-memory. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
-(a load in a hundred meets a refresh and takes four times as long), home by home where a row has several. Then a few
-more loads of the walk are recorded with every message, as the row's trace, and the figure is computed again from
-their segments. The segments of each access add up to its latency.
+Each row brings its lines into their level with accesses of the core itself: it walks a buffer that is larger than
+all levels in front, but much smaller than the level itself, until every load is served there. DRAM rows walk
+untouched memory. Walks go line by line; nothing prefetches. The figure is the mean of the middle half of the loads
+(one load in a hundred meets a refresh and takes four times as long), computed for each home if a row has several.
+Then a few more loads of the walk are recorded with every message, as the row's trace, and the figure is computed
+again from their segments. The segments of each access add up to its latency.
 """
 
 import math
@@ -24,7 +24,7 @@ from moscope.traces.document import walk_document
 LINE = 64
 TRACED = 64  # loads recorded with every message
 LOADS = 256
-ROUNDS = 3  # before a buffer has come to rest in its level
+ROUNDS = 3  # walks over a buffer until its lines have settled in their level
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Level:
 
 
 def cache_sizes(subject: Subject) -> list[tuple[str, int]]:
-    """Levels that the protocol has, with the bytes that one core can hold there; exclusive levels add up."""
+    """The levels that the protocol has, with the bytes that one core can use in each; exclusive levels add up."""
     sizes: list[tuple[str, int]] = []
     names = {"L1": ("l1d", "dcache"), "L2": ("l2",), "L3": ("l3",)}
     for level, parts in names.items():
@@ -73,7 +73,7 @@ def cache_sizes(subject: Subject) -> list[tuple[str, int]]:
 
 
 def measuring_core(machine: Machine) -> int:
-    """A core from which some node is as far away as the machine has it; the first one."""
+    """The first core that has a node at the greatest distance of the machine."""
     hops = machine.hops()
     chip = max(range(len(hops)), key=lambda c: (max(hops[c]), -c))
     return chip * int(machine.cores_per_chip)
@@ -87,7 +87,7 @@ def levels(subject: Subject) -> list[Level]:
     inner = 0
     for name, size in cache_sizes(subject):
         reference = published[name]
-        # Half of the first level; of a further one the geometric middle between it and what lies in front of it.
+        # Half of the first level; for a further level, the geometric mean of its size and the size of all levels in front.
         buffer = size // 2 if inner == 0 else int(math.sqrt(inner * size))
         rows.append(Level(name, _count(reference), "published" if reference else None, max(LINE, buffer // LINE * LINE)))
         inner += size
@@ -96,7 +96,7 @@ def levels(subject: Subject) -> list[Level]:
     farthest = max(distances)
     for h in range(farthest + 1):
         at = tuple(n for n, d in enumerate(distances) if d == h)
-        nodes = tuple(n for n in at if routed[here][n] == routed[n][here] == h) or at  # packets to others make a detour
+        nodes = tuple(n for n in at if routed[here][n] == routed[n][here] == h) or at  # without detours, if possible
         cycles, source = _dram_reference(references, h)
         if nodes:
             rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))
@@ -107,7 +107,7 @@ def _count(cycles: Any) -> float | None:
     return None if cycles is None else float(cycles.count)
 
 
-#: Distances, in hops, that the paper gives a latency for; the others lie on the line through them.
+#: The distances, in hops, with a latency in the paper; the others are on the straight line through these.
 PUBLISHED_HOPS = (0, 3)
 
 
@@ -119,7 +119,7 @@ def _dram_reference(references: References, hops: int) -> tuple[float | None, st
 
 
 def middle_half(accesses: list[dict[str, Any]], node_bytes: int) -> list[dict[str, Any]]:
-    """The accesses without the fastest and the slowest quarter of those to each home node."""
+    """The accesses without the fastest and the slowest quarter of each home node."""
     homes: dict[int, list[dict[str, Any]]] = {}
     for access in accesses:
         homes.setdefault(int(access["address"], 16) // node_bytes, []).append(access)
@@ -168,8 +168,8 @@ def measure(subject: Subject, level: Level) -> Row:
 
 
 def ranges_of(subject: Subject, level: Level, core: int) -> list[list[int]]:
-    """What is walked: a buffer in the core's own node, or as much untouched memory as is needed, taken in turn from
-    all the nodes at the row's distance."""
+    """The ranges to walk: a buffer in the core's own node, or enough untouched memory, taken in turn from all nodes at the row's
+    distance."""
     size = subject.machine.memory_per_node.bytes
     if level.buffer:
         return [[core // int(subject.machine.cores_per_chip) * size, level.buffer]]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The applications of the MOSBENCH paper, each with the curves of its figure and what the paper says limits it (figure 12).
+"""The applications of the MOSBENCH paper, each with the curves of its figure and the limit that the paper gives for it (figure
+12).
 
-An application consists of workloads (docs/workloads.md). The paper measured each twice: on Linux 2.6.35 with the application as it
-was, and on PK with the modified application. These are the first and the last curve.
+An application consists of workloads (docs/workloads.md). The paper measured each application twice: unmodified on Linux 2.6.35,
+and modified on PK. These are the first and the last curve.
 """
 
 from collections.abc import Container

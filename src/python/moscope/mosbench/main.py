@@ -22,12 +22,13 @@ from moscope.sweeps.spec import Spec, Value
 
 SCHEMA = "moscope.mosbench/1"
 DEFAULT_OUT = Path("moscope-out/mosbench")
-# Around the borders of chips, where curves bend: a chip has six cores.
+# Core counts around multiples of six, where curves bend because a chip has six cores.
 CORES = "1,4,6,12,18,24,30,36,42,48"
 QUICK_CORES, QUICK_ERROR, QUICK_WINDOWS = "1,12,48", "10%", 24
-# The paper's card, whose packet limits are off elsewhere. Up to 16 queues; it is slower with more (src/schema/nic.py).
+# The packet limits of the paper's card, which are off by default. They hold for up to 16 queues; with more, the card is slower
+# (src/schema/nic.py).
 CARD: dict[str, Value] = {"nic.in_per_second": 5_000_000, "nic.out_per_second": 5_000_000}
-# Of what is fixed, all that is no parameter of the machine.
+# The fixed values of a sweep that are not parameters of the machine.
 OPTIONS = {"machine", "seed", *Run.options}
 DESCRIPTION = "mosbench.json"
 Say = Callable[[str], None]

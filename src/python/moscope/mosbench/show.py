@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees of `moscope mosbench`: a row for each application, failed points, and where the figures are."""
+"""What `moscope mosbench` prints for people: a row for each application, failed points, and where the figures are."""
 
 from typing import Any
 
