@@ -3,5 +3,6 @@
 
 One module per source of names: the kernel image (`image`, `kallsyms`, `elf`, `btf`), what lies in the guest's memory
 (`guest`, `percpu`, `slab`, `pages`, `tasks`, `vmalloc`), and `namer`, which asks them in order. Memory is read as it
-is when a name is asked for; whatever cannot be read or does not add up yields the plain address, never an error.
+is when a name is asked for; if something cannot be read or is inconsistent, the name is the plain address, never an
+error.
 """

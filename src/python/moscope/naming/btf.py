@@ -3,7 +3,7 @@
 types of per-CPU variables, values of enumerations.
 
 `field_at` goes from a type and an offset to the name of the member there; `find` from a path of member names to an
-offset. Offsets and sizes are in bytes. Members without a name are looked through.
+offset. Offsets and sizes are in bytes. The members of an unnamed member count as members of the outer type.
 """
 
 import struct
@@ -16,14 +16,14 @@ FUNC, FUNC_PROTO, VAR, DATASEC, FLOAT, DECL_TAG, TYPE_TAG, ENUM64 = range(12, 20
 PASS_THROUGH = {TYPEDEF, VOLATILE, CONST, RESTRICT, TYPE_TAG}
 POINTER_SIZE = 8
 
-# What people call by this name; what they are made of says no more.
+# Types that people know by these names; the names of their members would add nothing.
 WHOLE = {"spinlock", "raw_spinlock", "qspinlock", "qrwlock", "rwlock_t", "atomic_t", "atomic64_t", "atomic_long_t",
          "refcount_struct", "kref", "seqcount", "seqcount_spinlock", "list_head", "hlist_node", "hlist_head", "callback_head",
          "rb_node", "hlist_bl_node", "kuid_t", "kgid_t", "cpumask"}
 
 
 class Unreadable(Exception):
-    """Memory is not mapped, this kernel lacks a symbol or type, or a list does not end."""
+    """Memory is not mapped, the kernel lacks a symbol or type, or a list does not end."""
 
 
 class NoType(Unreadable):
@@ -31,7 +31,7 @@ class NoType(Unreadable):
 
 
 class Type(NamedTuple):
-    """`size` is the size in bytes for types that have one of their own, else the number of the type referred to."""
+    """`size` is the size in bytes for types that have one of their own, otherwise the number of the type to which it refers."""
 
     kind: int
     name: str
@@ -50,7 +50,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """`rest` is how far into the field the offset lies."""
+    """The field at an offset. `rest` is the distance of the offset from the beginning of the field."""
 
     path: str
     type: int
@@ -118,7 +118,7 @@ class Btf:
 
     @cache  # noqa: B019 (one Btf lives as long as its run)
     def resolve(self, number: int) -> int:
-        """Through typedefs and qualifiers."""
+        """The type behind typedefs and qualifiers."""
         for _ in range(64):
             t = self.type(number)
             if t.kind not in PASS_THROUGH:
@@ -226,7 +226,8 @@ class Btf:
                      for m in self.members(number))
 
     def _covering(self, t: Type, number: int, offset: int) -> Member | None:
-        """The member that `offset` lies in: of a union's members a structure, which says more, otherwise the first."""
+        """The member that contains `offset`. In a union, a member that is a structure is preferred, because it says more;
+        otherwise the first one."""
         fits, unbounded = [], []
         for first, end, m in self._extents(number):
             if first <= offset < end:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names as columns: from the engine's packed rows to the tables lines, pairs, transfers and fields of a point (docs/run-directory.md).
+"""Names as columns: from the engine's packed rows to the tables lines, pairs, transfers and fields of a point
+(docs/run-directory.md).
 
-Every line and every instruction of a point gets its name here, once. Sums by name, function or chip are queries over these tables.
+Every line and every instruction of a point is named here, once. Sums by name, function or chip are queries over these tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +24,9 @@ from moscope.schema.enumerations import SPIN
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
 # and names for the bytes that each waiter accessed.
 DETAILED = 500
-# Kinds of memory of a program of which a whole page has one name, where nothing in it has its own.
+# Kinds of a program's memory in which a whole page has one name unless a part of the page has its own name.
 OF_WHOLE_PAGES = ("anonymous memory", "heap", "stack")
-PART = 1024  # rows that are Python's objects at a time: a point of 48 cores can have millions
+PART = 1024  # how many rows are converted to Python objects at a time: a point of 48 cores can have millions
 SECONDARY = CLASSES.index("secondary")
 
 
@@ -44,7 +45,7 @@ class Named(Protocol):
 
 
 class Role(Protocol):
-    """What a type of controller is to the machine (moscope.config.bindings)."""
+    """The role of a type of controller in the machine (moscope.config.bindings)."""
 
     @property
     def role(self) -> str: ...
@@ -54,7 +55,7 @@ class Role(Protocol):
 
 
 class Names(Protocol):
-    """The interface of a Namer."""
+    """The part of a Namer that this module uses."""
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
              free: bool = False) -> Named: ...
@@ -80,7 +81,7 @@ class Tables:
     fields: pa.Table = field(default_factory=layout.SCHEMA.empty_table)
 
     def write(self, folder: Path) -> None:
-        """NAME.parquet of each; the file's metadata has its `schema`."""
+        """Writes NAME.parquet for each table; the file's metadata contains the `schema`."""
         from pyarrow import parquet
 
         for name, table in vars(self).items():
@@ -88,15 +89,17 @@ class Tables:
             parquet.write_table(described, folder / f"{name}.parquet", compression="zstd")
 
     def total(self, column: str) -> int:
-        """Of all lines; stall or spin."""
+        """The sum of a column (stall or spin) over all lines."""
         return int(compute.sum(self.lines[column]).as_py() or 0)
 
 
 def tables(namer: Names, packed: PackedRows, suppliers: Sequence[str],
            roles: Mapping[str, Role] | None = None) -> Tables:
-    """`packed`: the engine's rows; `suppliers`: the protocol's machine types, by number; `roles`: of these types."""
+    """Names all rows. `packed`: the engine's rows; `suppliers`: the protocol's machine types, by number; `roles`: the roles of
+    these types."""
     lines, pairs, transfers = unpacked(packed)
-    # Kernel code has no address space of its own. Where it waits for a user's write, that was most likely the line's.
+    # Kernel code has no address space of its own. When it waits for a write by user code, the address space is most likely that of
+    # the line.
     spaces = np.where(pairs["address_space"] > 0, pairs["address_space"], lines["address_space"][pairs["line"]])
     writers, waiters = Code(namer, pairs["writer"], spaces), Code(namer, pairs["waiter"], spaces)
     samples = Samples(namer, lines, pairs, waiters.allocates())
@@ -109,7 +112,7 @@ class Samples:
     """Names for lines, from the samples in their rows."""
 
     def __init__(self, namer: Names, rows: Rows, pairs: Rows, allocates: Rows) -> None:
-        """`allocates`: of each pair, whether the slab allocator waited."""
+        """`allocates`: for each pair, whether the waiter is the slab allocator."""
         self._namer = namer
         self._pairs = pairs
         self._allocates = allocates
@@ -124,15 +127,16 @@ class Samples:
         self.detailed: list[int] = most[order[:DETAILED]].tolist()
 
     def named(self, n: int, offset: int | None = None, free: bool | None = None) -> Named:
-        """Of row `n`: the byte at `offset`, else the one with the most waiting. `free`: most of it was the slab allocator's."""
+        """The name of a byte in the line of row `n`: at `offset`, or by default the byte with the most waiting. `free`: most of
+        this waiting was the slab allocator's."""
         line, va, hottest, cr3, flags, page = self._row(n)
         known = dict(zip(PAGE, page, strict=True)) if flags & PAGE_KNOWN else None
         return self._namer.line(line, va, hottest if offset is None else offset, cr3, bool(flags & WALK), known,
                                 bool(self._free[n]) if free is None else free)
 
     def pages(self) -> list[Rows]:
-        """The rows of each page of a program of which there are several lines: reached at addresses of one page in one address space, while
-        the page had the same description. By their first row."""
+        """Groups of rows that belong to the same page of a program, for pages with several lines, in order of their first row.
+        The lines of a group were reached through the same page of the same address space while the page had the same description."""
         rows = self._rows
         chosen = np.flatnonzero((rows["va"] > 0) & (rows["va"] < USER_TOP) & (rows["flags"] & WALK == 0)
                                 & (rows["va"] % PAGE_BYTES // layout.LINE == rows["line"] % PAGE_BYTES // layout.LINE))
@@ -143,7 +147,7 @@ class Samples:
             mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(32)
         order = np.argsort(mixed, kind="stable")
-        new = np.zeros(len(chosen), bool)  # also between different keys with one number
+        new = np.zeros(len(chosen), bool)  # compares the columns, because different keys may have the same hash
         new[:1] = True
         for column in key:
             new[1:] |= np.diff(column[order]) != 0
@@ -155,12 +159,12 @@ class Samples:
         return [chosen[a:b] for a, b in zip(first[several].tolist(), last[several].tolist(), strict=True)]
 
     def whole_page(self, n: int) -> bool:
-        """Whether no part of the page of row `n` has a name of its own."""
+        """Whether no part of the page of row `n` has its own name."""
         _, va, _, cr3, *_ = self._row(n)
         return self._namer.whole_page(va, cr3)
 
     def _row(self, n: int) -> tuple[Any, ...]:
-        """As Python's objects."""
+        """The fields of a row as Python objects."""
         number, at = divmod(n, PART)
         if number != self._part_number:
             rows = self._rows[number * PART:(number + 1) * PART]
@@ -170,7 +174,7 @@ class Samples:
         return self._part[at]
 
     def accessed(self) -> Rows:
-        """Of each pair, the name of the byte that its waiter accessed; None beyond the detailed lines."""
+        """For each pair, the name of the byte that its waiter accessed; None for lines that are not detailed."""
         names = np.full(len(self._pairs), None, object)
         chosen = np.flatnonzero(np.isin(self._pairs["line"], self.detailed))
         of = self._pairs[chosen]
@@ -185,11 +189,11 @@ class Samples:
 
 
 class Kinds:
-    """The names of all lines. Only those of detailed lines are kept one by one."""
+    """The name and kind of each line. Objects and fields are kept only for detailed lines."""
 
     def __init__(self, samples: Samples) -> None:
         numbers: dict[tuple[str, str], int] = {}
-        self.which = np.full(samples.count, -1, np.int32)  # of each row, the number of its name
+        self.which = np.full(samples.count, -1, np.int32)  # for each row, the number of its name
         self.objects: list[str | None] = [None] * samples.count
         self.fields: list[str | None] = [None] * samples.count
         for rows in samples.pages():
@@ -206,30 +210,30 @@ class Kinds:
 
 
 class Code:
-    """A column of instructions, in the address spaces of `spaces`. Each distinct one is named once."""
+    """A column of instructions with their address spaces `spaces`. Each distinct instruction is named once."""
 
     def __init__(self, namer: Names, pcs: Rows, spaces: Rows) -> None:
         self._namer = namer
         self._distinct, self._which = instructions(pcs, spaces)
 
     def functions(self) -> pa.Array:
-        """Null for an instruction at 0."""
+        """The functions of the instructions; null for an instruction at 0."""
         return numbered([self._namer.code(pc, cr3) if pc else None for pc, cr3 in self._distinct], self._which)
 
     def sources(self) -> tuple[pa.Array, pa.Array]:
-        """File and line, and the calls of functions inlined there; null where they are not known or there are none."""
+        """File and line, and the calls of functions inlined there; null where they are unknown or there are no such calls."""
         found = [self._namer.source(pc, cr3) if pc else None for pc, cr3 in self._distinct]
         return (numbered([one.at if one else None for one in found], self._which),
                 numbered([one.calls or None if one else None for one in found], self._which))
 
     def allocates(self) -> Rows:
-        """Whether they belong to the slab allocator."""
+        """Whether each instruction belongs to the slab allocator."""
         found: Rows = np.array([self._namer.allocates(pc) for pc, _ in self._distinct], bool)[self._which]
         return found
 
 
 def _mostly(chosen: Rows, pairs: Rows, group: Rows, time: Rows) -> Rows:
-    """Of each group of pairs, whether the chosen ones waited for more than half of `time`."""
+    """For each group of pairs, whether the chosen pairs waited for more than half of `time`."""
     by = np.zeros(len(time), np.int64)
     np.add.at(by, group[chosen], (pairs["stall"] + pairs["spin"])[chosen])
     found: Rows = 2 * by > time
@@ -252,8 +256,9 @@ def _lines(rows: Rows, named: Kinds) -> pa.Table:
 
 
 def main_classes(rows: Rows) -> pa.Array:
-    """Of each line the class with the most stall, of several the one with the most misses; `spin` where more time went there.
-    `secondary` only where there is no other: the class of the older miss says why the line was not there."""
+    """The class of each line with the most stall; of equal classes, the one with the most misses. It is `spin` if more time was
+    spent spinning. `secondary` is chosen only if there is no other class: the class of the earlier miss says why the line was
+    missing."""
     best = np.zeros(len(rows), np.int64)
     at = np.arange(len(rows))
     stall, count = rows["class_stall"].copy(), rows["class_count"].copy()
@@ -291,7 +296,7 @@ def _transfers(lines: Rows, rows: Rows, suppliers: Sequence[str], roles: Mapping
 
 
 def instructions(pcs: Rows, spaces: Rows) -> tuple[list[tuple[int, int]], Rows]:
-    """The distinct instructions with their address spaces, 0 for those of the kernel, and the number of each row's."""
+    """The distinct instructions with their address spaces (0 for kernel code), and for each row the number of its instruction."""
     code, space = (pa.array(column).dictionary_encode() for column in (pcs, np.where(pcs < KERNEL_HALF, spaces, 0)))
     many = max(len(space.dictionary), 1)
     both = pa.array(code.indices.to_numpy().astype(np.int64) * many + space.indices.to_numpy()).dictionary_encode()
@@ -301,13 +306,13 @@ def instructions(pcs: Rows, spaces: Rows) -> tuple[list[tuple[int, int]], Rows]:
 
 
 def process_names(namer: Names, spaces: Rows) -> pa.Array:
-    """The processes of address spaces; null where none is known."""
+    """The names of the processes of address spaces; null if none is known."""
     found, which = np.unique(spaces, return_inverse=True)
     return numbered([namer.process(cr3) or None for cr3 in found.tolist()], which)
 
 
 def numbered(values: Sequence[str | None], which: Rows) -> pa.Array:
-    """A dictionary array: `values` by number, each word stored once."""
+    """A dictionary array of the `values` with the numbers `which`; each word is stored once."""
     numbers: dict[str, int] = {}
     of = np.array([-1 if word is None else numbers.setdefault(word, len(numbers)) for word in values], np.int32)
     found = of[which] if len(of) else np.zeros(len(which), np.int32)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a program's debug information says: the field of a global variable, file and line of an instruction.
+"""What a program's debug information says about an address: the field of a global variable, file and line of an
+instruction.
 
-Debug information that is missing, damaged or of an unknown kind leaves names as they are without it, and a note.
+If debug information is missing, damaged or of an unknown kind, names are as without it, and a note says so.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class Debug:
-    """`notes` says once for each file what could not be read."""
+    """The debug information of a file. `notes` says, once for each file, what could not be read."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.notes: list[str] = []
@@ -40,20 +41,20 @@ class Debug:
     def _read(self, what: Callable[[], T]) -> T | None:
         try:
             return what()
-        except Exception as error:  # noqa: BLE001  damaged bytes raise anything in the library, from KeyError to its own kinds
+        except Exception as error:  # noqa: BLE001  damaged bytes raise any kind of exception in the library, from KeyError to its own kinds
             if not self.notes:
                 self.notes.append(f"{self._path}: its debug information cannot be read ({str(error) or type(error).__name__}): "
                                   "expected DWARF 2 to 5; names are those of its symbols")
             return None
 
     def variable(self, address: int, offset: int) -> tuple[str, str] | None:
-        """(function, field) of a byte of the variable at a link address; the function is empty for one outside functions."""
+        """(function, field) of a byte of the variable at a link address. The function is empty for a variable outside functions."""
         found = self._known(address)
         path = self._read(lambda: self._types.path(found[1], offset)) if found else None
         return (found[0], path) if found and path is not None else None
 
     def type_at(self, address: int, offset: int) -> str:
-        """The type of the field at a byte of that variable; empty where none is known."""
+        """The type of the field at a byte of that variable; empty if it is unknown."""
         found = self._known(address)
         return (self._read(lambda: self._types.type_at(found[1], offset)) if found else None) or ""
 
@@ -66,7 +67,7 @@ class Debug:
         return self._variables[address]
 
     def _variable(self, address: int) -> tuple[str, DIE] | None:
-        """The function of the variable, and its type."""
+        """The function that contains the variable at an address, and the variable's type."""
         path = self._units.variable(address) if self._units else []
         kind = type_of(path[-1]) if path else None
         if kind is None:
@@ -76,8 +77,8 @@ class Debug:
         return function, kind
 
     def result(self, code: bytes, pc: int, name: str) -> "Result | None":
-        """The type of the memory that the call before a link address has returned, of the code there; `name`: of a type that is known
-        to be it, else empty."""
+        """The type of the memory that was returned by the call before link address `pc`, with the code `code` at `pc`. `name`:
+        the name of the type if it is known already, otherwise empty."""
         units = self._units
         if units is None:
             return None
@@ -92,7 +93,7 @@ class Debug:
         return (self._read(lambda: known.of(one)) if known else None) or []
 
     def source(self, pc: int) -> Source | None:
-        """Of an instruction at a link address."""
+        """The source line of an instruction at a link address."""
         sources = self._sources
         return self._read(lambda: sources.at(pc)) if sources else None
 
@@ -107,7 +108,7 @@ class Result:
     size: int
 
     def field(self, offset: int) -> tuple[int, str, str]:
-        """At an offset in an array: the number of the element, the field in it, and the field's type."""
+        """For an offset in an array: the number of the element, the field in it, and the field's type."""
         index, rest = divmod(offset, self.size)
         return index, *self.debug.read_field(self.die, rest)
 

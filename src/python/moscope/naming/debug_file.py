@@ -18,7 +18,7 @@ BUILD_ID = 3  # NT_GNU_BUILD_ID
 
 
 def build_id(file: elf.Elf) -> str:
-    """In hexadecimal digits; empty where the file has none. A kernel has it among the notes of its section .notes."""
+    """The build ID in hexadecimal digits; empty if the file has none. A kernel has it among the notes of its section .notes."""
     notes = file.section(".note.gnu.build-id") or file.section(".notes") or b""
     while len(notes) >= 12:
         name, size, kind = struct.unpack_from("<III", notes)
@@ -58,7 +58,7 @@ def _candidates(path: Path, identity: str, names: Iterable[str], under: str) -> 
 
 
 def find(path: Path, file: elf.Elf) -> tuple[Path, elf.Elf] | None:
-    """The file with the debug information of a program and what it holds; None where there is none."""
+    """The file with the debug information of a program, and its content; None if there is none."""
     if has_debug(file):
         return path, file
     name, checksum = _link(file) or ("", None)
@@ -66,8 +66,8 @@ def find(path: Path, file: elf.Elf) -> tuple[Path, elf.Elf] | None:
 
 
 def split(path: Path, identity: str, names: Iterable[str], under: str = "", checksum: int | None = None) -> tuple[Path, elf.Elf] | None:
-    """The file that was split off from `path` with the build ID `identity`, or without one with this checksum. `names`: what it may be
-    called; `under`: where it is then in the system's folder, if not where `path` is."""
+    """The file that was split off from `path`. It has the build ID `identity`; if there is none, this checksum. `names`: names
+    that it may have; `under`: its path in the system's folder, if it is not that of `path`."""
     for candidate in _candidates(path, identity, names, under):
         try:
             found = elf.from_file(candidate)

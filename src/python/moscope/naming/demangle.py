@@ -9,7 +9,7 @@ import pycxxfilt
 MANGLED = re.compile(r"_[RZ]")
 CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")  # what compilers append to the copies of a function
 VERSION = re.compile(r"@@?[\w.]+$")  # of a library's symbol: pthread_mutex_lock@@GLIBC_2.2.5
-RUST_HASH = re.compile(r"17h[0-9a-f]{16}E$")  # Rust's older scheme, which borrows that of C++ and escapes what it lacks
+RUST_HASH = re.compile(r"17h[0-9a-f]{16}E$")  # of Rust's older scheme, which uses the scheme of C++ and escapes other characters
 RUST_ESCAPE = re.compile(r"\$(\w+)\$|\.\.|(?:^|(?<=::))_(?=\$)")
 RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 OPEN, CLOSE = "(<[{", ")>]}"
@@ -17,7 +17,7 @@ OPEN, CLOSE = "(<[{", ")>]}"
 
 @cache
 def function(symbol: str) -> str:
-    """A function, without parameters and result: overloads and copies for constant arguments have one name."""
+    """The name of a function without parameters and result, so that overloads and specialised copies have the same name."""
     symbol = VERSION.sub("", CLONE.sub("", symbol))
     name = variable(symbol)
     return _bare(name) if name != symbol and symbol.startswith("_Z") and not RUST_HASH.search(symbol) else name
@@ -25,7 +25,7 @@ def function(symbol: str) -> str:
 
 @cache
 def variable(symbol: str) -> str:
-    """Any symbol, with all that its mangled name says; the symbol itself where it is not mangled."""
+    """The full demangled name of any symbol; the symbol itself if it is not mangled."""
     if not MANGLED.match(symbol):
         return symbol
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ELF files of the System V ABI for x86-64, as far as names need them: sections, loaded segments, symbol tables."""
+"""ELF files (System V ABI for x86-64): the parts that naming needs, which are sections, loaded segments and symbol tables."""
 
 import struct
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ class Elf:
         return next(((s.address, s.size) for s in self.sections if s.name == name), None)
 
     def read(self, address: int, size: int) -> bytes:
-        """What the file puts at virtual `address`; empty where it puts nothing."""
+        """The bytes that the file loads at virtual `address`; empty if it loads nothing there."""
         for s in self.segments:
             if s.address <= address < s.address + s.file_size:
                 size = min(size, s.address + s.file_size - address)
@@ -93,7 +93,7 @@ class Elf:
         return any(s.kind == SHT_SYMTAB for s in self.sections)
 
     def section_end(self, address: int) -> int:
-        """The end of the section that an address lies in; 0 where none has it."""
+        """The end of the section that contains an address; 0 if none does."""
         return max((s.address + s.size for s in self.sections if s.address and s.address <= address < s.address + s.size), default=0)
 
     def symbols(self) -> Iterator[tuple[int, int, str, str]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest's files are called: paths of dentries and inodes, and in a few words what a kernel object is."""
+"""The names of a guest's files (paths of dentries and inodes), and short descriptions of kernel objects."""
 
 from collections.abc import Callable
 
@@ -45,8 +45,8 @@ class Files:
         return ""
 
     def path(self, dentry: int) -> str:
-        """A dentry's path within its file system; a path from a root begins with the file system's type. A file of no directory, as
-        memory that processes share without one is, has its name alone: `tmpfs:dev/zero`."""
+        """A dentry's path within its file system; a path from a root begins with the file system's type. A file that is in no
+        directory, such as memory that processes share without a file, has only its name: `tmpfs:dev/zero`."""
         guest = self._guest
         parts: list[str] = []
         for _ in range(DEEPEST):

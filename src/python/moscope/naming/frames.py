@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory of stacks by the call whose frame it is: `main()::stats[2].packets`, or `frame of main()` where no variable is known.
+"""Names for stack memory by the call whose frame contains it: `main()::stats[2].packets`, or `frame of main()` if no variable is
+known.
 
-Three observations say which calls there are: threads that do not run when the record begins, and likewise at its end, and the samples of
-waiting cores in between. A byte has a name only if all observations in which a frame covers it agree: the samples, or without any, the two
-others.
+The calls are known from three observations: threads that do not run when the record begins, the samples of waiting cores, and
+threads that do not run at its end. If frames in the samples cover a byte, the samples decide; otherwise the two other observations.
+The byte gets a name only if all of these frames agree.
 """
 
 import re
@@ -25,8 +26,8 @@ Threads = Mapping[int, list[Thread]]  # by page table
 
 @dataclass(frozen=True)
 class Place:
-    """A byte of a stack. `field` and `type` are those of a variable; else `field` is the distance from the beginning of the frame.
-    [first, end) is the variable."""
+    """A byte of a stack. `field` and `type` are those of a variable; without a variable, `field` is the distance from the
+    beginning of the frame. [first, end) are the bytes of the variable."""
 
     program: str
     name: str
@@ -54,10 +55,10 @@ class _Observation:
                 self.frames.setdefault(one.key, one)
         self._pages = {page for one in self.frames.values() for page in range(one.low // PAGE, (one.top - 1) // PAGE + 1)}
         self._lines: dict[int, list[Activation]] = {}
-        self.outlined: list[Activation] | None = None  # bodies of parallel regions, once they are asked for
+        self.outlined: list[Activation] | None = None  # bodies of parallel regions, found when first needed
 
     def has(self, va: int) -> bool:
-        """Whether frames lie in its page."""
+        """Whether the page of the address contains frames."""
         return va // PAGE in self._pages
 
     def covering(self, va: int) -> list[Activation]:
@@ -70,7 +71,7 @@ class _Observation:
 
 
 class Frames:
-    """`linked`: the program and the link address of an instruction, by address and CR3."""
+    """Names stack memory. `linked` gives the program and the link address of an instruction, by address and CR3."""
 
     def __init__(self, linked: Linked) -> None:
         self._linked = linked
@@ -83,13 +84,13 @@ class Frames:
         self._functions: dict[Activation, tuple[Program, str]] = {}
 
     def parked(self, threads: Iterable[tuple[int, Thread]]) -> None:
-        """Threads that do not run: for the first time when the record begins, then at its end."""
+        """Takes the threads that do not run: the first call is for the beginning of the record, later ones for its end."""
         found = _by_space(threads)
         self._first, self._last = self._first or found, found if self._first else {}
         self._forget()
 
     def sampled(self, packed: bytes) -> None:
-        """The samples of waiting cores, as the engine packs them."""
+        """Takes the samples of waiting cores, as the engine packs them."""
         self._packed = packed
         self._forget()
 
@@ -106,7 +107,7 @@ class Frames:
         self._functions.clear()
 
     def at(self, va: int, cr3: int) -> Place | None:
-        """The call and the variable that a byte belongs to; None where nothing, or nothing for certain, is known."""
+        """The call and the variable that a byte belongs to; None if nothing is known for certain."""
         first, sampled, last = self._space(cr3 & TABLE_MASK)
         found = sampled.covering(va) or [*first.covering(va), *last.covering(va)]
         if not found:
@@ -128,7 +129,8 @@ class Frames:
         return not any(observation.has(page) for observation in self._space(cr3 & TABLE_MASK))
 
     def _found(self, one: Activation, va: int) -> _Found:
-        """Of the variables of a call, the first that covers a byte; parameters of what it has called may lie in its frame."""
+        """The first variable of a call that covers a byte; parameters of the function that it has called may also be in its
+        frame."""
         own = self._covering(one, va)
         if own is None and one.inner:
             own = self._covering(one.inner, va)
@@ -147,7 +149,8 @@ class Frames:
         return next((variable for variable in self._variables[one] if variable.start <= va < variable.end), None)
 
     def _shared(self, va: int, function: str, observations: tuple[_Observation, ...]) -> Variable | None:
-        """The variable that the compiler has put into a structure for the threads of a parallel region: these know where it is."""
+        """A variable that the compiler has moved into a structure for the threads of a parallel region. The calls of these
+        threads know its place."""
         known = {(variable.start, variable.name): variable for observation in observations for one in self._outlined(observation)
                  if OUTLINED.sub("", self._code(one)[1]) == function and (variable := self._covering(one, va))}
         return next(iter(known.values())) if len(known) == 1 else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A running Linux guest's memory, read by the kernel's own names: where the image was loaded, how kernel addresses
-translate, and members of structures by their path (types from the image's BTF).
+"""The memory of a running Linux guest, read by means of the kernel's own names: where the image was loaded, how
+kernel addresses translate, and members of structures by their path (types from the image's BTF).
 
-Layout of the address space: Linux, Documentation/arch/x86/x86_64/mm.rst, with the bases that address-space
-randomisation moves (CONFIG_RANDOMIZE_BASE, CONFIG_RANDOMIZE_MEMORY) read from the kernel's variables.
+Layout of the address space: Linux, Documentation/arch/x86/x86_64/mm.rst. The bases that address-space
+randomisation moves (CONFIG_RANDOMIZE_BASE, CONFIG_RANDOMIZE_MEMORY) are read from the kernel's variables.
 """
 
 import struct
@@ -22,11 +22,11 @@ VMALLOC_BYTES = 32 << 40
 STEP = 2 << 20  # the image's place is a multiple of CONFIG_PHYSICAL_ALIGN
 PAGE = 4096
 LONGEST_LIST = 20_000
-LARGEST = 16 << 20  # of one read; more is never asked for but by a damaged structure
+LARGEST = 16 << 20  # limit for one read; only a damaged structure asks for more
 
 
 class Memory(Protocol):
-    """What is asked of a system; `_engine.System` has it."""
+    """The part of a system that a Guest uses; `_engine.System` has it."""
 
     def read_physical(self, address: int, size: int) -> bytes: ...
 
@@ -36,7 +36,8 @@ class Memory(Protocol):
 
 
 class Guest:
-    """`slide` is how far the image was moved from where it was linked; `found` is false while no kernel runs yet."""
+    """A guest's kernel. `slide` is the distance by which the image was moved from its link address; `found` is false while no
+    kernel runs yet."""
 
     def __init__(self, memory: Memory, image: KernelImage) -> None:
         self.memory = memory
@@ -50,7 +51,7 @@ class Guest:
         self.locate()
 
     def locate(self) -> bool:
-        """Finds the image in memory by its banner; to be called again once the kernel runs if it did not yet."""
+        """Finds the image in memory by its banner. If the kernel does not run yet, call it again later."""
         banner, at = self.image.banner, self.image.banner_at
         if self.found or not banner:
             return self.found
@@ -82,7 +83,7 @@ class Guest:
     # --- symbols ----------------------------------------------------------------------------------------------------
 
     def symbol(self, name: str) -> int | None:
-        """Where a variable or function of the kernel lies in the guest; None if there is none of that name."""
+        """The guest address of a variable or function of the kernel; None if there is none with this name."""
         address = self.image.symbols.address(name)
         return None if address is None else address + self.slide
 
@@ -93,7 +94,7 @@ class Guest:
         return address
 
     def place(self, address: int) -> Place | None:
-        """The symbol of the image that a guest address lies in."""
+        """The symbol of the image that contains a guest address."""
         return self.image.symbols.at(address - self.slide) if IMAGE_MAP <= address < IMAGE_TOP else None
 
     # --- addresses --------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ class Guest:
         raise Unreadable(f"{address:#x} is not in the direct map")
 
     def image_address(self, physical: int) -> int | None:
-        """The address of a physical byte as part of the kernel's image, if it lies there."""
+        """The address of a physical byte in the kernel's image, if it is part of the image."""
         address = physical - self.physical_base + IMAGE_MAP
         first, end = self.symbol("_text") or 0, self.symbol("_end") or 0
         return address if first <= address < end else None
@@ -123,7 +124,7 @@ class Guest:
     # --- memory -----------------------------------------------------------------------------------------------------
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes at a kernel address; Unreadable unless all are there."""
+        """Bytes at a kernel address; raises Unreadable unless all of them can be read."""
         if not 0 <= address <= (1 << 64) - size or size > LARGEST:
             raise Unreadable(f"{address:#x}, {size} bytes")
         try:
@@ -169,7 +170,7 @@ class Guest:
         return self.text(address + offset, self.types.size(kind))
 
     def list(self, head: int, structure: str, link: str) -> Iterator[int]:
-        """The structures on a list whose head (of its own, not part of one of them) lies at `head`."""
+        """The structures on a list whose separate head (not part of one of the structures) is at `head`."""
         offset = self.offset(structure, link)
         at = self.number(head)
         for _ in range(LONGEST_LIST):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory of heaps by where it was allocated: `calloc at stats.c:51` (src/board/allocations.hh follows the allocators).
+"""Names for heap memory by the place of its allocation: `calloc at stats.c:51` (src/board/allocations.hh follows the
+allocators).
 
-The place is the innermost line of the program's own code: libraries, and what their headers put into the program (`new` within
-std::vector), come before it in the call chain. Without debug information it is the innermost function of the program's file.
+The place is the innermost line of the program's own code. Lines of libraries, and of their headers inlined into the program
+(`new` within std::vector), are skipped. Without debug information, the place is the innermost function in the program's file.
 """
 
 import re
@@ -29,7 +30,7 @@ NEW = re.compile(r"operator (new|new\[\])\Z")
 
 @dataclass(frozen=True)
 class Piece:
-    """What an allocation gave: [start, start + size)."""
+    """The memory of one allocation: [start, start + size)."""
 
     start: int
     size: int
@@ -39,17 +40,17 @@ class Piece:
 
 @dataclass(frozen=True)
 class Code:
-    """What is known of the code of user programs: by address and CR3."""
+    """Functions that describe the code of user programs, by address and CR3."""
 
     source: Callable[[int, int], Source | None]
     function: Callable[[int, int], str]  # PROGRAM:FUNCTION
     program: Callable[[int], str]  # the name of the file that a process runs
     chain: Callable[[chains.Sample], list[int]]
-    result: Callable[[int, int, str], Result | None]  # the type of what the call before an address has returned, or of that name
+    result: Callable[[int, int, str], Result | None]  # the type that the call before an address returned, or of this name
 
 
 class Heap:
-    """The allocations of a system at a moment. `functions`: names of the engine's probes, by number."""
+    """The allocations of a system at one moment. `functions`: names of the engine's probes, by number."""
 
     def __init__(self, packed: tuple[bytes, bytes], functions: Sequence[str], code: Code) -> None:
         pieces = np.frombuffer(packed[0], PIECE)
@@ -72,17 +73,17 @@ class Heap:
         return Piece(int(found["start"]), int(found["size"]), int(found["site"]), bool(found["freed"]))
 
     def none_in(self, first: int, end: int, cr3: int) -> bool:
-        """Whether no piece lies in [first, end)."""
+        """Whether [first, end) contains no part of a piece."""
         starts, _ = self._of.get(cr3 & TABLE_MASK, ([], None))
         return self.at(first, cr3) is None and bisect_left(starts, first) == bisect_left(starts, end)
 
     def mapping(self, piece: Piece) -> bool:
-        """Whether the program has asked for memory of its own or for a file's: the area says which."""
+        """Whether the program has mapped the memory itself (anonymous or from a file): the area then has the name."""
         return bool(MAPPING.match(self._functions[self._sites[piece.site].line]))
 
     def name(self, piece: Piece, va: int) -> tuple[str, str, str]:
-        """Of a byte of a piece: its name, the field, and the field's type: `calloc at stats.c:51 (worker_stats)[2].packets`,
-        `[2].packets`, `long`. Without a type, the name is that of the site, and the field a distance."""
+        """For a byte of a piece: its name, the field, and the field's type: `calloc at stats.c:51 (worker_stats)[2].packets`,
+        `[2].packets`, `long`. Without a type, the name is that of the site, and the field is a distance."""
         title, result = self.title(piece.site)
         if result is None or not result.name or piece.size < result.size or piece.size % result.size:
             return title, f"+{va - piece.start:#x}", ""
@@ -115,5 +116,5 @@ class Heap:
 
 
 def places(source: Source | None) -> list[str]:
-    """The line of an instruction, then those that the functions inlined there were called at, innermost first."""
+    """The line of an instruction, then the lines of the calls of functions that were inlined there, innermost first."""
     return [source.at, *(call.rpartition(CALLED_AT)[2] for call in source.inlined)] if source else []

@@ -2,8 +2,8 @@
 """The contents of a kernel's image: its symbols (kallsyms, or the ELF's own table) and its types (section .BTF, or the
 file of that format beside the image).
 
-A bzImage's payload is found by the header of the Linux x86 boot protocol (payload_offset, version 2.08 on). What was
-read is kept in the cache by the image's digest.
+A bzImage's payload is found by the header of the Linux x86 boot protocol (payload_offset, version 2.08 on). Results
+are kept in the cache under the image's digest.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from moscope.naming.symbols import SymbolTable
 VERSION = 4  # of what the cache holds
 PER_CPU_TOP = 1 << 31  # symbols below it are offsets into a core's own area
 BANNER_BYTES = 64
-TABLE, SYSTEM_CALL, NONE = "sys_call_table", "__x64_sys_", "ni_syscall"  # the last is that of numbers without one
+TABLE, SYSTEM_CALL, NONE = "sys_call_table", "__x64_sys_", "ni_syscall"  # the last is the entry of numbers without a system call
 MOST_SYSTEM_CALLS = 1024
 
 
@@ -57,7 +57,7 @@ class KernelImage:
 
 
 def beside(image: Path, what: str = "btf") -> Path:
-    """Where the types of an image without a section .BTF are, or its debug information (`debug`)."""
+    """The file beside an image with its types, if it has no section .BTF, or with its debug information (`debug`)."""
     return image.with_name(f"{image.name}.{what}")
 
 
@@ -100,7 +100,7 @@ def payload(data: bytes, name: str = "kernel") -> bytes:
 
 
 def _extract(image: Path) -> tuple[dict[str, Any], bytes, bytes, bytes]:
-    """The document of names; the types; the two sections of the unwind tables."""
+    """The document with names, the types, and the two sections of the unwind tables."""
     vmlinux = payload(image.read_bytes(), str(image))
     try:
         file = elf.Elf(vmlinux)
@@ -121,7 +121,7 @@ def _extract(image: Path) -> tuple[dict[str, Any], bytes, bytes, bytes]:
 
 
 def _system_calls(file: elf.Elf, rows: Iterable[tuple[int, int, str, str]]) -> dict[str, int]:
-    """By the functions that sys_call_table, an array of pointers, has for 64-bit programs."""
+    """The numbers of system calls by name, from the functions in sys_call_table, an array of pointers for 64-bit programs."""
     functions: dict[int, str] = {}
     table = 0
     for address, _, _, name in rows:
@@ -140,7 +140,7 @@ def _system_calls(file: elf.Elf, rows: Iterable[tuple[int, int, str, str]]) -> d
 
 
 def _keep(folder: Path, files: dict[str, bytes]) -> None:
-    """Several processes may do it at once. A cache that cannot be written is not used."""
+    """Writes results to the cache; several processes may do so at once. A cache that cannot be written is not used."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

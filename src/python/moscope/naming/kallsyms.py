@@ -15,7 +15,7 @@ from itertools import accumulate
 
 DIGITS = b"".join(bytes([c, 0]) for c in b"0123456789")
 KINDS = frozenset(b"aAbBdDgGnNrRsStTuUvVwWiI-?")
-WINDOW = 16 << 20  # the names of the largest kernels take less
+WINDOW = 16 << 20  # bytes; the names of the largest kernels take less
 LONGEST_TOKENS = 0x4000
 KERNEL_HALF = 0xFFFFFFFF80000000
 
@@ -55,8 +55,8 @@ def _tokens(data: bytes, zero: int) -> tuple[int, list[bytes], int] | None:
         start = data.rfind(b"\0", max(start - LONGEST_TOKENS, 0), start - 1) + 1
         if start == 0:
             return None
-    # Padding precedes the first token, or bytes of another table that do not end in a zero: then the tokens begin at the next
-    # multiple of eight. The index decides.
+    # The first token is preceded by padding, or by bytes of another table that do not end in a zero. In this case the tokens
+    # begin at the next multiple of eight. The index decides between the two.
     for begin in (start, _align(start)):
         table = data[begin : begin + LONGEST_TOKENS].split(b"\0", 256)[:256]
         if len(table) < 256:
@@ -69,12 +69,12 @@ def _tokens(data: bytes, zero: int) -> tuple[int, list[bytes], int] | None:
 
 
 def _names(data: bytes, tokens_at: int, table: list[bytes]) -> _Names | None:
-    """Searches backwards from the tokens for a count that is followed by as many names."""
+    """Searches backwards from the tokens for a count that is followed by that many names."""
     for at in range(tokens_at & ~7, max(tokens_at - WINDOW, 0), -8):
         if data[at + 3 : at + 8] != b"\0\0\0\0\0" or data[at : at + 3] == b"\0\0\0":
             continue
         count = int.from_bytes(data[at : at + 4], "little")
-        # A name takes three bytes at least, of which one is its length.
+        # A name takes at least three bytes, one of which is its length.
         if at + 8 + count * 3 > tokens_at or not _first_name_plausible(data, at + 8, table):
             continue
         names = _walk(data, at + 8, count, tokens_at, table)
@@ -126,7 +126,7 @@ def _addresses(data: bytes, names: _Names, index_end: int) -> list[int]:
             continue
         offsets = struct.unpack_from(f"<{count}i", data, offsets_at)
         if sum(o < 0 for o in offsets) * 2 > count:
-            # Negative: kept relative to the base; positive: absolute, which only per-CPU symbols are.
+            # Negative: relative to the base. Positive: absolute, which only per-CPU symbols are.
             return [o if o >= 0 else base - 1 - o for o in offsets]
         if list(offsets) == sorted(offsets):
             return [base + o for o in offsets]

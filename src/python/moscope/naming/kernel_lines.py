@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Source lines of the kernel's code, from debug information that the image has itself or that is split off (naming/debug_file.py).
 
-The project's build keeps it beside the image. Debian's is in a package, linux-image-RELEASE-dbg, which holds the file
-/usr/lib/debug/boot/vmlinux-RELEASE.
-A unit of the kernel takes half a second to read, so what was found is kept in the cache, by the image's build ID.
+The project's build keeps debug information beside the image. For Debian's kernels it is in the package linux-image-RELEASE-dbg, as
+the file /usr/lib/debug/boot/vmlinux-RELEASE. Reading a unit of the kernel takes half a second, so results are kept in the cache
+under the image's build ID.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ class KernelLines:
 
     @cached_property
     def _kept(self) -> Path | None:
-        """Where the cache is; without a build ID there is none."""
+        """The cache's file; None without a build ID."""
         return paths.cache_dir() / "naming" / f"lines-{self._identity}-v{VERSION}.sqlite" if self._identity else None
 
     def at(self, address: int) -> Source | None:
-        """Of the instruction at a link address; None without debug information."""
+        """The source line of the instruction at a link address; None without debug information."""
         if not self._known:
             self._load()
         if address not in self._known:
@@ -56,7 +56,7 @@ class KernelLines:
 
     @property
     def notes(self) -> list[str]:
-        """What is wrong with the debug information."""
+        """Problems with the debug information, in words."""
         read = self.__dict__.get("_debug")
         return list(read.notes) if read else []
 
@@ -67,7 +67,7 @@ class KernelLines:
                     self._known[int(address)] = Source(at, tuple(json.loads(inlined))) if at else None
 
     def keep(self) -> None:
-        """Adds what is new to the cache. A cache that cannot be written is not used."""
+        """Adds new results to the cache. A cache that cannot be written is not used."""
         if not self._kept or not self._new:
             return
         rows = [(str(address), found.at if found else "", json.dumps(found.inlined if found else ()))
@@ -81,7 +81,7 @@ class KernelLines:
 
 
 def _elf(path: Path) -> elf.Elf | None:
-    """None for a bzImage, which holds no debug information, without reading it."""
+    """The ELF file at `path`. None for a bzImage, which holds no debug information and is not read."""
     try:
         with path.open("rb") as file:
             return elf.from_file(path) if file.read(4) == b"\x7fELF" else None

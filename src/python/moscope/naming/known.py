@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel objects that neither a symbol nor a slab cache names, found from those that have names: the large hash tables, the
-nodes' data, super blocks and their objects, the scheduler's domains, the root memory group.
+"""Kernel objects that have neither a symbol nor a slab cache, found from objects that have names: the large hash tables,
+the nodes' data, super blocks and their objects, the scheduler's domains, the root memory group.
 """
 
 from bisect import bisect_right
@@ -14,11 +14,11 @@ from moscope.naming.guest import Guest
 
 MOST_NODES = 64
 MOST_DOMAINS = 16
-# What a file system keeps at its super block's s_fs_info.
+# The types of a file system's own data, to which s_fs_info of its super block points.
 PRIVATE = {"tmpfs": "shmem_sb_info", "shm": "shmem_sb_info", "devtmpfs": "shmem_sb_info", "ext4": "ext4_sb_info",
            "proc": "proc_fs_info", "sysfs": "kernfs_super_info", "cgroup2": "kernfs_super_info", "overlay": "ovl_fs",
            "squashfs": "squashfs_sb_info"}
-# Types of variables: the image's BTF has those of per-CPU variables only.
+# Types of variables. They are listed here because the image's BTF has only those of per-CPU variables.
 VARIABLES = {
     "init_task": "task_struct", "init_mm": "mm_struct", "init_net": "net", "init_files": "files_struct", "init_fs": "fs_struct",
     "init_signals": "signal_struct", "init_sighand": "sighand_struct", "init_pid_ns": "pid_namespace",
@@ -32,7 +32,8 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Thing:
-    """`entry` is the size of a table's entries, 0 for what is no table; `type` the number of the type (of an entry)."""
+    """A kernel object. `entry` is the size of a table's entries, 0 if it is no table; `type` is the number of its type (for a
+    table, of an entry)."""
 
     start: int
     size: int
@@ -52,7 +53,7 @@ class Known:
         self._starts = [t.start for t in self._things]
 
     def _try(self, find: Callable[[], None]) -> None:
-        """A structure that one kernel lacks does not prevent the others from being found."""
+        """Calls `find`. Structures that this kernel lacks do not prevent the others from being found."""
         with suppress(Unreadable):
             find()
 
@@ -73,7 +74,7 @@ class Known:
             self._things.append(Thing(start, size * max(count, 1), name or structure, instance, number, size if count else 0))
 
     def _tables(self) -> None:
-        """alloc_large_system_hash and its like: a pointer variable, and the number of entries."""
+        """Tables of alloc_large_system_hash and similar functions: a pointer variable, and the number of entries."""
         guest = self._guest
 
         def shifted(name: str) -> int:
@@ -156,7 +157,7 @@ class Known:
                 domain = guest.get(domain, "sched_domain", "parent")
 
     def _network(self) -> None:
-        """The devices of the first name space, each with its driver's part behind it."""
+        """The devices of the first name space, each followed by its driver's private data."""
         guest = self._guest
         for device in guest.list(guest.needed("init_net") + guest.offset("net", "dev_base_head"), "net_device", "dev_list"):
             self._add(device, "net_device", guest.get_text(device, "net_device", "name"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which fields the bytes of the hottest lines belong to: a row for each run of bytes with one name (docs/run-directory.md)."""
+"""The fields in the hottest lines: a row for each run of bytes with the same name (docs/run-directory.md)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moscope.naming.rows import Rows
 
 LINE = 64
-# The lines with the most waiting of all, and of each of the names with the most waiting.
+# How many lines get a layout: those with the most waiting overall, and some of each of the names with the most waiting.
 LINES, NAMES, LINES_OF_NAME = 100, 20, 3
 DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
 SCHEMA = pa.schema([("line", pa.uint64()), ("use", pa.uint32()), ("first", pa.uint8()), ("bytes", pa.uint8()), ("name", pa.string()),
@@ -22,7 +22,7 @@ SCHEMA = pa.schema([("line", pa.uint64()), ("use", pa.uint32()), ("first", pa.ui
 
 
 def fields(rows: "Rows", samples: "Samples", names: Sequence[tuple[str, str]], which: "Rows") -> pa.Table:
-    """`names`: names with their kinds; `which`: the number of each row's."""
+    """The table of fields. `names`: names with their kinds; `which`: for each row, the number of its name."""
     found = [{"line": int(rows["line"][n]), "use": int(rows["use"][n]), **one}
              for n in sorted(chosen(rows, names, which)) for one in runs(samples, n)]
     return pa.Table.from_pylist(found, SCHEMA)
@@ -40,7 +40,7 @@ def chosen(rows: "Rows", names: Sequence[tuple[str, str]], which: "Rows") -> set
 
 
 def runs(samples: "Samples", n: int) -> Iterator[dict[str, str | int | None]]:
-    """The runs of bytes of row `n`. Bytes without a field of their own run from one field to the next."""
+    """The runs of bytes of row `n`. Bytes between two fields form one run."""
     named = [samples.named(n, offset, False) for offset in range(LINE)]
     for _, run in groupby(range(LINE), lambda offset: _same(named[offset])):
         offsets = list(run)
@@ -50,5 +50,5 @@ def runs(samples: "Samples", n: int) -> Iterator[dict[str, str | int | None]]:
 
 
 def _same(one: "Named") -> tuple[str, str]:
-    """What the bytes of a run have in common."""
+    """What all bytes of a run have in common."""
     return (one.kind if one.kind == "unknown" else DISTANCE.sub("", one.name), one.kind)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a line of memory is, and what function an instruction belongs to: all sources of names asked in order.
+"""Names a line of memory and the function of an instruction, by asking all sources of names in order.
 
-A name is the same for all objects of a kind (`dentry.d_lockref.lock`), so that lines can be added up by it; `object`
-says which one it is. The byte with the longest waiting gives the field; `fields` lists all that the line holds.
+A name is the same for all objects of a kind (`dentry.d_lockref.lock`), so that lines can be added up by name;
+`object` identifies the single object. The byte with the longest waiting gives the field; `fields` lists all that the
+line holds.
 """
 
 import dataclasses
@@ -37,10 +38,10 @@ from moscope.naming.vmalloc import Mapped
 T = TypeVar("T")
 LINE = 64
 KERNEL_HALF = 1 << 63
-ANON, MAPPING_FLAGS = 1, 3  # page->mapping: its low bits
-UNMARKED = ("boot memory", "kernel page", "unknown")  # what the kernel's own page tables look like
+ANON, MAPPING_FLAGS = 1, 3  # the low bits of page->mapping
+UNMARKED = ("boot memory", "kernel page", "unknown")  # kinds as which the kernel's own page tables appear
 FILE_SYSTEM = re.compile(r"[a-z][a-z0-9_.-]*")
-SHARED_MEMORY = re.compile(r"tmpfs:(dev/zero|SYSV|memfd:)")  # mmap without a file, shmget, memfd_create
+SHARED_MEMORY = re.compile(r"tmpfs:(dev/zero|SYSV|memfd:)")  # shared memory from mmap without a file, shmget, memfd_create
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Named:
     field: str = ""
     fields: list[str] = dataclasses.field(default_factory=list)
     typed: str | Callable[[], str] = ""
-    free_pointer: bool = False  # it is where the allocator keeps a free object's pointer to the next
+    free_pointer: bool = False  # the byte is where the allocator keeps a free object's pointer to the next one
 
     @property
     def object(self) -> str:
@@ -65,15 +66,15 @@ class Named:
 
     @property
     def type(self) -> str:
-        """Of the field, where types are known: `spinlock_t`, `long`."""
+        """The type of the field, if known: `spinlock_t`, `long`."""
         if not isinstance(self.typed, str):
             self.typed = self.typed()
         return self.typed
 
 
 class Namer:
-    """Names for one booted system. `user_binaries`: path or last part of it in the guest -> the file on the host; `other_binary`: for the
-    other files of the guest."""
+    """Names for one booted system. `user_binaries`: from paths in the guest (or the last parts of them) to files on the host.
+    `other_binary` finds the host's copies of other files."""
 
     def __init__(self, system: Memory, kernel_image: Path | str, user_binaries: Mapping[str, Path | str] | None = None,
                  other_binary: Callable[[str], Path | None] | None = None) -> None:
@@ -86,7 +87,7 @@ class Namer:
         self._users = Users(self._tasks, user_binaries or {}, other_binary)
         self._code: dict[tuple[int, int], str] = {}
         self._types: dict[tuple[int, int], tuple[str, list[str], str]] = {}  # (type, offset): field, fields of the line, type
-        self._whole: dict[tuple[int, Description], Named | None] = {}  # pages that have one name, by address
+        self._whole: dict[tuple[int, Description], Named | None] = {}  # pages with one name as a whole, by address
         self._mapped = Mapped(self._guest)
         self._per_cpu: PerCpu | None = None
         self._pages: Pages | None = None
@@ -111,8 +112,8 @@ class Namer:
         self._frames.parked(parked(self._guest, self._tasks.threads))
 
     def observe(self) -> None:
-        """Records the processes (a millisecond of host time for a hundred), so that their lines have names after they have ended.
-        Call it periodically while processes come and go."""
+        """Records the current processes, so that their lines have names after the processes have ended. It takes a millisecond of
+        host time for a hundred processes. Call it periodically while processes start and end."""
         if self._guest.locate():
             try:
                 self._tasks.observe()
@@ -163,7 +164,8 @@ class Namer:
             return None
 
     def extent(self, va: int, cr3: int) -> tuple[int, int] | None:
-        """[first, end) of the allocation, variable, heap, stack or anonymous area of a program at an address; None where none is known."""
+        """[first, end) of the allocation, variable, heap, stack or anonymous area of a program that contains an address; None if
+        none is known."""
         try:
             local = self._frames.at(va, cr3)
             if local and local.end:
@@ -176,7 +178,7 @@ class Namer:
             return None
 
     def unwinder(self) -> Unwinder:
-        """For samples of stacks of this system."""
+        """An unwinder for stack samples of this system."""
         def linked(address: int, cr3: int) -> tuple[Cfi, int] | None:
             try:
                 return self._users.unwinding(address, cr3)
@@ -186,12 +188,13 @@ class Namer:
         return Unwinder(orc.of(self.kernel.orc, self.kernel.banner), self._guest.slide, linked)
 
     def allocated(self, packed: tuple[bytes, bytes], functions: Sequence[str]) -> None:
-        """From now on, memory of heaps has the names of its allocations: the engine's, and the names of its allocators by number."""
+        """Takes the engine's record of allocations, and the names of the allocators by number. From now on, heap memory is named
+        after its allocation."""
         code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample), self._result)
         self._heap = Heap(packed, functions, code) if packed[0] else None
 
     def sampled(self, packed: bytes) -> None:
-        """Samples of waiting cores, which say what functions had which parts of their stacks."""
+        """Takes samples of waiting cores, which show which functions used which parts of their stacks."""
         self._frames.sampled(packed)
 
     def _linked(self, address: int, cr3: int) -> tuple[Program, int] | None:
@@ -212,16 +215,16 @@ class Namer:
         return known.exe.rsplit("/", 1)[-1] if known else ""
 
     def keep(self) -> None:
-        """Call it when all is named: keeps what takes long to find again for later runs with the same kernel."""
+        """Call it when everything is named: stores results that take long to find, for later runs with the same kernel."""
         self._kernel_lines.keep()
 
     def notes(self) -> list[str]:
-        """What is wrong with the debug information of the kernel and of programs, a sentence for each file."""
+        """Problems with the debug information of the kernel and of programs, a sentence for each file."""
         return [*self._kernel_lines.notes, *self._users.notes()]
 
     def process(self, cr3: int) -> str:
-        """The name of the process whose page tables these are, of those that have had them the last that was seen: `exim`, or
-        `kernel` for the kernel's own, before there are processes; empty where none was seen."""
+        """The name of the process with these page tables, such as `exim`; of several, the last one seen. `kernel` for the
+        kernel's own tables, before there are processes; empty if no process was seen."""
         if self._guest.found and cr3 & TABLE_MASK == self._guest.page_table:
             return "kernel"
         known = self._tasks.process(cr3)
@@ -239,12 +242,12 @@ class Namer:
 
     def line(self, line: int, va: int, offset: int, cr3: int, walk: bool, page: Mapping[str, int] | None = None,
              free: bool = False) -> Named:
-        """What the byte at `offset` of a line is, last accessed at `va` (0: not known) in the address space of `cr3`, or by page walks;
-        a physical address where nothing is known. `page`: what the kernel's description of its page said at the miss; `free`: most of the
-        waiting was the slab allocator's."""
+        """The name of the byte at `offset` of a line, last accessed at `va` (0: not known) in the address space of `cr3`, or by
+        page walks; a physical address where nothing is known. `page`: what the kernel's description of its page said at the miss;
+        `free`: most of the waiting was the slab allocator's."""
         physical = self._memory.physical_of(line) & -LINE
         then = Description(page["flags"], page["type"], page["part_of"], page["index"], physical // PAGE - page["before"]) if page else None
-        # The page identifies a page table, even if other accesses than walks reached it.
+        # A page table is recognised by its page, even if other accesses than page walks reached it.
         if va and not walk and va % PAGE // LINE == physical % PAGE // LINE:
             va = va & -LINE | offset
         else:
@@ -258,8 +261,8 @@ class Namer:
         return named
 
     def whole_page(self, va: int, cr3: int) -> bool:
-        """Whether no part of a program's page has a name of its own, as variables, calls and allocations have. Then all of its lines have
-        the same name, if they are anonymous memory, a heap's or a stack's."""
+        """Whether no part of a program's page has its own name, as variables, calls and allocations have. If the page is
+        anonymous memory, heap or stack, all of its lines then have the same name."""
         page = va & -PAGE
         try:
             return (self._users.none_in_page(page, cr3) and self._frames.none_in_page(page, cr3)
@@ -268,8 +271,8 @@ class Namer:
             return False
 
     def at(self, physical: int, va: int = 0, cr3: int = 0, then: Description | None = None) -> Named:
-        """What a physical byte is, last accessed through `va` (0: not known) in the address space of `cr3`. `then`: what the kernel
-        had written down of its page at that time."""
+        """The name of a physical byte, last accessed through `va` (0: not known) in the address space of `cr3`. `then`: the
+        kernel's description of its page at that time."""
         if self._guest.found:
             for way in (self._by_user_address if 0 < va < USER_TOP else None, self._by_image, self._by_kernel_address,
                         self._by_direct_map, self._by_page):
@@ -282,7 +285,7 @@ class Namer:
         return Named(f"physical {physical:#x}", "unknown")
 
     def _typed(self, name: str, kind: str, instance: str | Callable[[], str], number: int, offset: int) -> Named:
-        """An object of which the type is known, or (number 0) only where in it the byte lies."""
+        """An object of known type, or (number 0) of unknown type, for which only the byte's offset is known."""
         path, fields, title = self._field(number, offset) if number else ("", [], "")
         rest = f"+{offset:#x}" if offset else ""
         return Named(f"{name}.{path}" if path else name + rest, kind, instance, path or rest, fields, title)
@@ -297,7 +300,7 @@ class Namer:
         return known
 
     def _symbol(self, place: Place, kind: str, instance: str = "", number: int = 0) -> Named:
-        """A variable, with its fields where its type is known."""
+        """A variable, with its field if its type is known."""
         symbol, offset = place.symbol, place.offset
         if number:
             return self._typed(symbol.name, kind, instance, number, offset)
@@ -309,9 +312,9 @@ class Namer:
         if address is None:
             return None
         if self._pages and not self._pages.is_reserved(self._pages.now(physical)):
-            return None  # given back after the start-up: initial code and data, gaps between sections, unused brk
+            return None  # freed after the start-up: initial code and data, gaps between sections, unused brk
         if address >= (guest.symbol("__brk_base") or address + 1):
-            return Named("memory reserved at boot", "boot memory", "brk of the kernel")  # early page tables, mostly
+            return Named("memory reserved at boot", "boot memory", "brk of the kernel")  # mostly early page tables
         place = guest.place(address)
         if place is None:
             return None
@@ -350,7 +353,7 @@ class Namer:
             index, offset = divmod(address - thing.start, thing.entry) if thing.entry else (0, address - thing.start)
             instance = f"{thing.instance} [{index}]".strip() if thing.entry else thing.instance
             return self._typed(thing.name, "boot memory" if thing.entry else "kernel object", instance, thing.type, offset)
-        owner = self._tasks.stack_of(address)  # in the direct map without CONFIG_VMAP_STACK, as in the project's kernels
+        owner = self._tasks.stack_of(address)  # without CONFIG_VMAP_STACK, stacks are in the direct map, as in the project's kernels
         if owner:
             return Named("kernel stack", "kernel stack", owner)
         if not guest.in_vmalloc(address):
@@ -360,14 +363,14 @@ class Namer:
             return Named(f"{module[1]} [{module[0]}]", "module")
         area = self._mapped.area(address)
         if area is None:
-            # Of processes that have ended, stacks mostly.
+            # Mostly stacks of processes that have ended.
             return Named("vmalloc memory that was freed since", "vmalloc") if self._mapped.areas() else None
         if area[0].endswith("stack"):
             return Named(area[0], "kernel stack", "of a process that has ended")
         return Named(area[0], "vmalloc", f"+{area[1]:#x}")
 
     def _page_user(self, physical: int) -> str:
-        """What a described page holds."""
+        """What the page contains that a page description belongs to."""
         try:
             about = self._by_page(physical)
         except Unreadable:
@@ -416,7 +419,7 @@ class Namer:
         return self._whole[whole] or self._page_cache(page, physical)
 
     def _by_whole_page(self, physical: int, page: Description) -> Named | None:
-        """A page of which every byte has the same name; None if it is a file's."""
+        """A page in which every byte has the same name; None for a page of a file."""
         pages = self._pages
         assert pages is not None
         if pages.is_table(page):
@@ -444,7 +447,7 @@ class Namer:
             return Named("shared memory", "anonymous memory", file, f"+{offset:#x}")
         kind = file.split(":")[0]
         if not FILE_SYSTEM.fullmatch(kind):
-            file = kind = ""  # what was there when the page was looked at has gone, and something else lies in its place
+            file = kind = ""  # the file is gone, and its memory now holds something else
         return Named(f"page cache {kind}".strip(), "page cache", file, f"+{offset:#x}")
 
     @staticmethod

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which source files are code of the program or kernel itself, and which are of compilers, libraries and a kernel's headers; and so
-which source line a reader looks for."""
+"""Which source files belong to the program or the kernel itself, and which to compilers, libraries and a kernel's headers; and
+from this, which source line is useful for a reader."""
 
 import re
 from collections.abc import Sequence
 
-# As their debug information names them.
+# Paths of files that are not the program's own, as debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
-OF_PROGRAM = ":"  # in a function of a program, `server:work`; functions of the kernel have none
-INLINED = " (inlined)"  # at the end of a function in a call chain, which then has no program in its name
+OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
+INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 
 def is_own(place: str, kernel: bool = False) -> bool:
-    """Of `FILE:LINE`. In the kernel, all files count but headers, whose functions are inlined everywhere."""
+    """Whether `FILE:LINE` is own code. In the kernel, this is every file except headers, whose functions are inlined everywhere."""
     return not (KERNEL_HEADER if kernel else FOREIGN).match(place)
 
 
 def shown(function: str, source: str, inlined: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
-    """What a reader looks for: the innermost line of the program's or the kernel's own code, and the functions inlined there, innermost
-    first, each with `FILE:LINE` of its call; without one for that of a library or a header, which hides its own calls."""
+    """The source line that is useful for a reader: the innermost line of the program's or the kernel's own code. Also the
+    functions inlined there, innermost first, each with `FILE:LINE` of its call. A function of a library or a header hides its own
+    calls and has no line."""
     called = [(name, place) for name, _, place in (call.partition(" called at ") for call in inlined)]
     for n, place in enumerate((source, *(place for _, place in called))):
         if is_own(place, OF_PROGRAM not in function):

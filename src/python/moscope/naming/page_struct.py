@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The members of a page's description by what the page is used for: `struct page` has other members for a page table or a slab at the
-same place (Linux, include/linux/mm_types.h and mm/slab.h).
+"""The members of a page's description depend on the use of the page: for a page table or a slab, `struct page` has other members at
+the same offsets (Linux, include/linux/mm_types.h and mm/slab.h).
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,15 @@ TABLE_MEMBERS = ("ptl", "pt_mm", "pmd_huge_pte")
 
 @dataclass(frozen=True)
 class Overlay:
-    """`structure`: the one whose member it is. `path`: the member; empty where it is what the structure has at the offset."""
+    """A member in a page's description. `structure`: the structure that it belongs to. `path`: the member; empty for the member
+    that the structure has at the offset."""
 
     structure: str
     path: str = ""
 
 
 def member(types: Btf, pages: Pages, physical: int, offset: int) -> Overlay:
-    """What lies at an offset in the description of a page, as the page is used now."""
+    """The member at an offset in the description of a page, according to the page's present use."""
     try:
         page = pages.now(physical)
     except Unreadable:
@@ -32,7 +33,7 @@ def member(types: Btf, pages: Pages, physical: int, offset: int) -> Overlay:
 
 
 def _is_head_of_slab(pages: Pages, page: Description, physical: int) -> bool:
-    return pages.is_slab(page) and page.first == physical // PAGE  # others only have the link to it
+    return pages.is_slab(page) and page.first == physical // PAGE  # other pages of a slab only have the link to this one
 
 
 def _of_table(types: Btf, offset: int) -> Overlay:
@@ -52,10 +53,10 @@ def _of_slab(types: Btf, offset: int) -> Overlay:
     if "slab" not in types or offset >= types.size(types.named("slab")):
         return Overlay("page")
     path = types.field_at(types.named("slab"), offset).path
-    return Overlay("page" if not path or path.startswith("__") else "slab")  # `__page_flags` and its like are the page's
+    return Overlay("page" if not path or path.startswith("__") else "slab")  # `__page_flags` and similar members belong to the page
 
 
 def _of_other(types: Btf, offset: int) -> str:
-    """One name for the two that are accessed in pages of any use."""
+    """A common name for two members that overlap and are accessed in pages of any use."""
     path = types.field_at(types.named("page"), offset).path
     return "lru/compound_head" if path.startswith("lru") else ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Per-CPU variables (Linux, mm/percpu.c): each core has a unit in every chunk; the first chunk begins with the
-variables that have symbols, what follows and all other chunks is handed out at run time. Their owners are found from
-the structures that hold the pointers: slab caches, mounts, counters, zones.
+variables that have symbols. The rest of it and all other chunks are allocated at run time. Their owners are found
+from the structures that hold the pointers: slab caches, mounts, counters, zones.
 """
 
 from bisect import bisect_right
@@ -64,8 +64,8 @@ class PerCpu:
             return []
 
     def _used_of_first(self) -> int:
-        """Bytes of a unit of the first chunk. The start-up gives the rest of the unit back, and other things come to lie there
-        (pcpu_embed_first_chunk)."""
+        """The size of a unit in the first chunk. At start-up the kernel frees the rest of the unit, which is then used for other
+        data (pcpu_embed_first_chunk)."""
         guest = self._guest
         try:
             chunk = guest.number(guest.needed("pcpu_first_chunk"))

@@ -28,8 +28,8 @@ def unpacked(packed: PackedRows) -> tuple[Rows, Rows, Rows]:
 
 
 def distinct(keys: list[Rows]) -> tuple[Rows, Rows]:
-    """For rows of several columns in their order: a row of each distinct key, and the key of each row. It sorts, as numpy's `unique`
-    compares records one by one and takes seconds for a million rows."""
+    """For rows of several columns in their order: a row of each distinct key, and the key of each row. It sorts the columns,
+    because numpy's `unique` compares records one by one and takes seconds for a million rows."""
     order = np.lexsort(keys[::-1])
     new = np.zeros(len(order), bool)
     new[:1] = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from moscope.naming.btf import Unreadable
 from moscope.naming.guest import PAGE, Guest
 
-# Caches whose name is not the type's.
+# Caches with another name than the type of their objects.
 TYPE_OF_CACHE = {
     "filp": "file", "cred_jar": "cred", "names_cache": "filename", "fs_cache": "fs_struct", "files_cache": "files_struct",
     "sighand_cache": "sighand_struct", "signal_cache": "signal_struct", "inode_cache": "inode",
@@ -31,7 +31,7 @@ TYPE_OF_CACHE = {
     "jbd2_journal_head": "journal_head", "jbd2_journal_handle": "jbd2_journal_handle", "request_queue": "request_queue",
 }
 POINTER = 8
-# Functions that follow and make lists of free objects (mm/slub.c; those that it inlines are part of these).
+# Functions that follow and build lists of free objects (mm/slub.c). Functions that are inlined into these are included.
 ALLOCATOR = {"kmem_cache_alloc", "kmem_cache_alloc_lru", "kmem_cache_alloc_node", "kmem_cache_alloc_bulk", "kmem_cache_alloc_trace",
              "kmem_cache_alloc_node_trace", "__kmem_cache_alloc_node", "kmalloc_trace", "__kmalloc", "__kmalloc_node",
              "__kmalloc_track_caller", "__kmalloc_node_track_caller", "kmem_cache_free", "kmem_cache_free_bulk", "__kmem_cache_free",
@@ -42,8 +42,9 @@ PAGE_TYPE_BASE, PAGE_TYPE_TABLE, PAGE_TYPE_FREE = 0xF0000000, 0x200, 0x80  # pag
 
 @dataclass(frozen=True)
 class SlabObject:
-    """`type` is the number of the object's type, 0 if its cache does not determine it. The object's own state does not say whether
-    it is allocated. Offsets beyond `size` are the allocator's, and while the object is free so is the word at `free_pointer`."""
+    """`type` is the number of the object's type, 0 if its cache does not determine it. The object's own state does not say
+    whether it is allocated. Offsets beyond `size` belong to the allocator. So does the word at `free_pointer` while the object is
+    free."""
 
     cache: str
     address: int
@@ -59,8 +60,8 @@ class SlabObject:
 
 @dataclass(frozen=True)
 class Description:
-    """The kernel's description of a page, in its head's `struct page`: `part_of` is the slab's cache or the mapping,
-    `first` the number of the page that the whole begins with."""
+    """The kernel's description of a page, in the `struct page` of its head. `part_of` is the slab's cache or the mapping; `first`
+    is the number of the first page of the compound page."""
 
     flags: int
     type: int
@@ -124,7 +125,7 @@ class Pages:
         return bool(page.flags & self._bit(flag))
 
     def _type_of(self, name: str, cleared: int) -> tuple[int, int]:
-        """Mask and value of a page's type; a mask of 0 where the kernel has no such type."""
+        """Mask and value of a page's type; the mask is 0 if the kernel has no such type."""
         if f"PGTY_{name}" in self._kinds:
             return 0xFF000000, self._kinds[f"PGTY_{name}"] << 24
         return (PAGE_TYPE_BASE | cleared, PAGE_TYPE_BASE) if cleared else (0, 0)
@@ -158,8 +159,8 @@ class Pages:
         return SlabObject(name, self._guest.direct(first + index * stride + pad), offset - pad, size, kind, free)
 
     def _cache(self, cache: int) -> tuple[str, int, int, int, int, int]:
-        """A cache's name, the distance of its objects, their size, what lies before each, their type, and where a free one's pointer
-        to the next free one is: most often in its middle (mm/slub.c, calculate_sizes)."""
+        """A cache's name, the distance between its objects, their size, the space before each object, their type, and the offset
+        of a free object's pointer to the next one, which is mostly in the middle of the object (mm/slub.c, calculate_sizes)."""
         if cache not in self._caches:
             guest = self._guest
             name = guest.text(guest.get(cache, "kmem_cache", "name"), 64)
@@ -175,7 +176,7 @@ class Pages:
         return self._caches[cache]
 
     def _type(self, cache: str) -> int:
-        bare = cache.split("(")[0]  # "dentry(12:session.slice)": a memory group's own
+        bare = cache.split("(")[0]  # "dentry(12:session.slice)" is the cache of a memory group
         for name in (TYPE_OF_CACHE.get(bare, bare), bare.removesuffix("_cache")):
             if name in self._guest.types:
                 return self._guest.types.named(name)

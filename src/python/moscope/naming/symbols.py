@@ -6,15 +6,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Marks of places, not of things: where another symbol has the same address, that one names it.
+# Symbols that mark places, not objects. If another symbol has the same address, the other one is the name.
 PLACE = re.compile(r"^(_?_?(start|end|stop|begin)_|_[se]?(text|data|init|bss|brk|etext|edata|end)$|__pfx_|__cfi_|\.L|\$)"
                    r"|_(start|end|begin)$|__UNIQUE_ID|^__SC|^__ksym|^__kstr")
-FARTHEST = 64 << 20  # nothing is larger; beyond it the distance to a symbol says nothing
+FARTHEST = 64 << 20  # no object is larger; the distance to a symbol that is farther away says nothing
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """`size` is up to the next symbol where the table has no sizes."""
+    """If the table has no sizes, `size` is the distance to the next symbol."""
 
     name: str
     address: int
@@ -38,7 +38,8 @@ class Place:
 
 
 def _rank(kind: str, name: str) -> tuple[bool, int, bool, int, str]:
-    """Of several names for one address the smallest wins: things before places, plain before decorated, global first."""
+    """The order of several names for one address; the smallest is used: objects before marks of places, plain before decorated
+    names, global first."""
     return bool(PLACE.search(name)), len(name) - len(name.lstrip("_")), not kind.isupper(), len(name), name
 
 

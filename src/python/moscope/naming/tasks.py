@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Processes of the guest and the areas of their address spaces (Linux, include/linux/maple_tree.h for the tree
-of areas of 6.1 and later, the linked list of before).
+of areas in 6.1 and later; a linked list in earlier versions).
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ START = attrgetter("start")
 
 @dataclass(frozen=True)
 class Process:
-    """`exe` is the path of what it runs; `mm` is 0 once it is no longer known to live."""
+    """A process. `exe` is the path of its program; `mm` is 0 once the process may have ended."""
 
     name: str
     pid: int
@@ -33,7 +33,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Area:
-    """A stretch of an address space; `what` is `file`, `heap`, `stack`, `anonymous` or a name in brackets."""
+    """A part of an address space; `what` is `file`, `heap`, `stack`, `anonymous` or a name in brackets."""
 
     start: int
     end: int
@@ -43,18 +43,18 @@ class Area:
 
 
 class Tasks:
-    """Processes stay known after they have ended, so that their lines still have a program."""
+    """The processes of a guest. They remain known after they have ended, so that their lines still have a program."""
 
     def __init__(self, guest: Guest, files: Files) -> None:
         self._guest, self._files = guest, files
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
-        self.threads: list[int] = []  # of user programs: the structures
-        self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table: a structure is used again
-        self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which change with the process
+        self.threads: list[int] = []  # the task structures of user programs
+        self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table, because structures are reused
+        self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which differ when the structure belongs to another process
 
     def observe(self) -> None:
-        """Records new processes. Of known ones it reads only what shows that they are the same."""
+        """Records new processes. For known ones, it reads only what shows that they are still the same."""
         guest = self._guest
         first, mm = guest.needed("init_task"), guest.offset("task_struct", "mm")
         link, pid = guest.offset("task_struct", "tasks"), guest.offset("task_struct", "pid")
@@ -94,7 +94,7 @@ class Tasks:
             self._idle()
 
     def _idle(self) -> None:
-        """The idle task of each core: the list of tasks has only the first one's."""
+        """Records the idle task of each core; the list of tasks contains only that of the first core."""
         guest = self._guest
         queues = guest.image.per_cpu.address("runqueues")
         cores = guest.number(guest.needed("nr_cpu_ids"), 4)
@@ -127,18 +127,18 @@ class Tasks:
         return self.processes.get(cr3 & TABLE_MASK)
 
     def stack_of(self, address: int) -> str | None:
-        """The process with the kernel stack at an address."""
+        """The process whose kernel stack contains an address."""
         base = address & -THREAD_SIZE
         return self.stacks.get(base)
 
     def area(self, process: Process, address: int) -> Area | None:
-        """The stretch of a process's address space that an address lies in."""
+        """The area of a process's address space that contains an address."""
         areas = self.areas(process)
         i = bisect_right(areas, address, key=START) - 1
         return areas[i] if i >= 0 and address < areas[i].end else None
 
     def areas(self, process: Process) -> list[Area]:
-        """A process's address space, lowest first; empty once the process is gone."""
+        """The areas of a process's address space, lowest first; empty once the process is gone."""
         key = process.mm, process.page_table
         if key not in self._areas:
             try:
@@ -150,7 +150,7 @@ class Tasks:
     def _all_areas(self, process: Process) -> Iterator[Area]:
         guest, mm = self._guest, process.mm
         if guest.physical(guest.get(mm, "mm_struct", "pgd")) != process.page_table:
-            return  # the structure is another's by now
+            return  # the structure belongs to another process by now
         brk = guest.get(mm, "mm_struct", "start_brk"), guest.get(mm, "mm_struct", "brk")
         stack = guest.get(mm, "mm_struct", "start_stack")
         for area in self._area_structures(mm):
@@ -189,7 +189,7 @@ class Tasks:
             yield root
 
     def _maple(self, root: int, top: int) -> Iterator[int]:
-        """All entries of a maple tree, lowest first. The pivots give the end of a node's slots."""
+        """All entries of a maple tree, lowest first. The pivots show where the used slots of a node end."""
         guest = self._guest
         kinds = {v: k for k, v in guest.types.enumeration("maple_type").items()}
         left = [(root, top)]

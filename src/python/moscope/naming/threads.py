@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads of user programs that do not run: their registers, which the kernel has saved at the end of each task's stack on the entry
-from the program (Linux, arch/x86/include/asm/processor.h, task_pt_regs), and their stacks."""
+"""Threads of user programs that do not run, with their stacks and their registers. On entry from the program, the kernel saves
+the registers at the end of each task's stack (Linux, arch/x86/include/asm/processor.h, task_pt_regs)."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,8 @@ NOT_REGISTERS = ("orig_rax", "cs", "flags", "ss")
 
 
 def parked(guest: Guest, tasks: Iterable[int]) -> Iterator[tuple[int, Thread]]:
-    """(page table, thread) of tasks that no core runs. What a running one has saved is that of its last entry into the kernel."""
+    """(page table, thread) of tasks that no core runs. The saved registers of a running task would be outdated: they are those of
+    its last entry into the kernel."""
     for task in tasks:
         try:
             found = _parked(guest, task)

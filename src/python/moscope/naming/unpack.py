@@ -48,7 +48,7 @@ def _zstd(data: bytes) -> bytes:
     program = shutil.which("zstd")
     if program is None:
         raise CannotUnpack("zstd: the program `zstd` is not installed")
-    # The payload's own length follows the stream; the program complains of it and has unpacked all by then.
+    # The payload's own length follows the stream; the program reports it as an error, but has unpacked everything by then.
     done = subprocess.run([program, "-dcq"], input=data, capture_output=True, check=False)
     if not done.stdout.startswith(b"\x7fELF"):
         raise CannotUnpack(f"zstd: {done.stderr.decode(errors='replace').strip()}")
@@ -72,7 +72,7 @@ def _lz4_legacy(data: bytes) -> bytes:
 
 
 def _length(block: bytes, at: int, of_token: int) -> tuple[int, int]:
-    """A length and the place after it: the token's four bits, and bytes from `at` on that are added if these are all set."""
+    """A length and the position after it. The token gives four bits; if all are set, bytes from `at` on are added."""
     length = of_token
     if of_token == 15:
         while True:

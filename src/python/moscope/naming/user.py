@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names in programs' address spaces: by the area an address lies in, and by the symbols of the program's own file, of
-which the host has a copy.
+"""Names in the address spaces of programs: by the area that contains an address, and by the symbols of the program's
+file, of which the host has a copy.
 """
 
 import re
@@ -19,13 +19,14 @@ from moscope.naming.unwind.activations import Activation
 from moscope.naming.unwind.cfi import Cfi
 
 USER_TOP = 1 << 47
-CODE = 96  # bytes that say what becomes of a result
-COUNTED = re.compile(r"\.\d+$")  # of variables in functions, which may have the same name
+CODE = 96  # bytes of code after a call that show where its result goes
+COUNTED = re.compile(r"\.\d+$")  # the suffix of variables in functions, several of which may have the same name
 
 
 @dataclass(frozen=True)
 class Variable:
-    """Bytes [start, end) of a stack: `name` in a call of `function`. `field`: path and type of the field at an offset."""
+    """A variable on a stack, bytes [start, end): `name` in a call of `function`. `field`: gives path and type of the field at an
+    offset."""
 
     start: int
     end: int
@@ -63,13 +64,13 @@ class Program:
 
     @property
     def notes(self) -> list[str]:
-        """What is wrong with the debug information that was needed so far."""
+        """Problems with the debug information that was needed so far."""
         read = self.__dict__.get("_debug")
         return list(read[0].notes) if read else []
 
     def name_of(self, place: Place) -> tuple[str, str]:
-        """A place as its source names it, and the field alone: `stats[2].packets`, `[2].packets`. Without debug information it has
-        no field."""
+        """The name of a place in the source, and the field alone: `stats[2].packets`, `[2].packets`. Without debug information it
+        has no field."""
         symbol, rest = place.symbol, f"+{place.offset:#x}" if place.offset else ""
         if symbol.is_code:
             return demangle.function(symbol.name) + rest, ""
@@ -100,7 +101,7 @@ class Program:
         return demangle.function(place.symbol.name) if place else f"{address:#x}"
 
     def variables(self, one: Activation) -> list[Variable]:
-        """Of a call of one of its functions; none without debug information."""
+        """The variables of a call of one of its functions; none without debug information."""
         read = self._debug[0] if self._debug else None
         return [Variable(local.start, local.end, local.function, local.name, partial(read.read_field, local.type))
                 for local in read.locals(one)] if read else []
@@ -117,13 +118,13 @@ class Program:
         return any(s.address <= address < s.address + s.size for s in self.segments)
 
     def address_of(self, offset: int) -> int | None:
-        """The link address of what lies at an offset of the file."""
+        """The link address of the byte at an offset in the file."""
         return next((s.address + offset - s.offset for s in self.segments if 0 <= offset - s.offset < s.file_size), None)
 
 
 def bounded(file: elf.Elf) -> Iterator[tuple[int, int, str, str]]:
-    """Symbols with what they cover: a symbol without a size, as assembly has them, up to the next symbol and the end of its section.
-    The ends of sections (`_end`) and labels inside of other symbols cover nothing."""
+    """Symbols with the size that they cover. A symbol without a size, as in assembly code, covers the bytes up to the next symbol
+    or the end of its section. Marks of the ends of sections (`_end`) and labels inside other symbols cover nothing."""
     rows = sorted(file.symbols(), key=lambda row: row[0])
     sized = {row[0] for row in rows if row[1]}
     addresses = sorted({row[0] for row in rows})
@@ -141,29 +142,30 @@ def bounded(file: elf.Elf) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _in_common(one: list[str], other: list[str]) -> int:
-    """How many last parts of two paths are the same."""
+    """How many parts at the end of two paths are the same."""
     return next((n for n, (a, b) in enumerate(zip(reversed(one), reversed(other), strict=False)) if a != b), min(len(one), len(other)))
 
 
 class Users:
     def __init__(self, tasks: Tasks, binaries: Mapping[str, Path | str], other: Callable[[str], Path | None] | None = None) -> None:
-        """`other` finds the host's copy of a file that is not among `binaries`."""
+        """`other` finds the host's copy of a file that is not in `binaries`."""
         self._tasks = tasks
         self._other = other
         self._paths = {name: Path(path) for name, path in binaries.items()}
         self._programs: dict[str, Program] = {}
         self._found: dict[str, Program | None] = {}  # by file
         self._by_name: dict[str, list[str]] = {}
-        self._pages: dict[tuple[Process, int], tuple[Program | None, int]] = {}  # what _loaded() says, which is the same for a page
+        self._pages: dict[tuple[Process, int], tuple[Program | None, int]] = {}  # results of _loaded(), the same for a whole page
         for name in self._paths:
             self._by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
 
     def refresh(self) -> None:
-        """After Tasks.refresh(): forgets what lay where in address spaces."""
+        """Call it after Tasks.refresh(): forgets the contents of address spaces."""
         self._pages.clear()
 
     def program(self, file: str) -> Program | None:
-        """The host's copy of a guest's file: of those with this name, the one with the most last folders in common."""
+        """The host's copy of a guest's file; of several files with this name, the one whose path has the most parts at its end in
+        common."""
         if file not in self._found:
             parts = file.partition(":")[2].split("/") if ":" in file else file.split("/")
             names = self._by_name.get(parts[-1], [])
@@ -194,7 +196,8 @@ class Users:
         return program is None or program.symbols.none_in(link, link + PAGE)
 
     def extent(self, address: int, cr3: int) -> tuple[int, int] | None:
-        """[first, end) of the variable at an address in the address space of `cr3`, else of the area that it lies in."""
+        """[first, end) of the variable at an address in the address space of `cr3`; without one, of the area that contains the
+        address."""
         program, link = self.linked(address, cr3)
         place = program.symbols.at(link) if program else None
         if place and not place.symbol.is_code:
@@ -209,7 +212,7 @@ class Users:
         return program.source(link) if program else None
 
     def unwinding(self, address: int, cr3: int) -> tuple[Cfi, int] | None:
-        """The unwind tables of a program's code, and the link address."""
+        """The unwind tables of a program's code, and the link address of the instruction."""
         program, link = self.linked(address, cr3)
         return (program.unwinding, link) if program and program.unwinding else None
 
@@ -221,8 +224,8 @@ class Users:
         return [note for program in dict.fromkeys((*self._programs.values(), *self._found.values())) if program for note in program.notes]
 
     def linked(self, address: int, cr3: int) -> tuple[Program | None, int]:
-        """(program, link address) of an address in the address space of `cr3`. Where that process is no longer known, a program that
-        is linked to fixed addresses is found by its address, if just one fits."""
+        """(program, link address) of an address in the address space of `cr3`. If that process is unknown, the program is found
+        by its address, provided that exactly one program is linked to this fixed address."""
         process = self._tasks.process(cr3)
         if process is None:
             return self._fixed(address), address
@@ -233,12 +236,12 @@ class Users:
         return program, address - bias
 
     def _fixed(self, address: int) -> Program | None:
-        """The only program that is linked to an address."""
+        """The program that is linked to an address, if there is exactly one."""
         fits = [p for p in map(self.program, self._paths) if p and p.fixed and p.covers(address)]
         return fits[0] if len(fits) == 1 else None
 
     def owner(self, address: int, cr3: int) -> str:
-        """The file of code without symbols, so that a program's instructions add up."""
+        """The file of code that has no symbols, so that the instructions of a program add up."""
         process = self._tasks.process(cr3)
         area = self._tasks.area(process, address) if process else None
         program = self._fixed(address) if process is None else None
@@ -248,27 +251,28 @@ class Users:
         return f"{file or 'user code'} (no symbols)"
 
     def place_in_file(self, file: str, offset: int) -> tuple[Program, Place] | None:
-        """(program, symbol) of what lies at an offset of a program's file."""
+        """(program, symbol) of the byte at an offset in a program's file."""
         program = self.program(file)
         address = program.address_of(offset) if program else None
         place = program.symbols.at(address) if program and address is not None else None
         return (program, place) if program and place else None
 
     def _loaded(self, process: Process, address: int) -> tuple[Program | None, int]:
-        """The program that an address belongs to, and how far it was loaded from where it was linked."""
+        """The program that an address belongs to, and the distance from its link addresses to where it was loaded."""
         area = self._tasks.area(process, address)
         program = self.program(area.file if area and area.file else process.exe)
         if program is None or program.fixed:
             return program, 0
         if area is None or area.what != "file":
-            # Zeroed data follows the file's own areas; the nearest below gives the bias.
+            # Zeroed data follows the file's own areas; the nearest area below gives the distance.
             below = [a for a in self._tasks.areas(process) if a.what == "file" and a.end <= address]
             area = below[-1] if below else None
             program = self.program(area.file) if area else None
         if program is None or area is None:
             return None, 0
-        # All segments are moved alike. A page of the file may belong to two of them, and a part of one may have an area of its own
-        # (what the loader has made read-only), so the area where the file begins decides.
+        # All segments are loaded at the same distance. The area in which the file begins gives the distance, because other areas
+        # are ambiguous: a page of the file may belong to two segments, and the loader may have split off an area that it made
+        # read-only.
         file = area.file
         heads = [a for a in self._tasks.areas(process) if a.what == "file" and a.file == file and a.offset == 0 and a.start <= address]
         for s in program.segments:

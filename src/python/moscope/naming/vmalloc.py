@@ -71,14 +71,14 @@ class Mapped:
         return rows
 
     def area(self, address: int) -> tuple[str, int] | None:
-        """What an area of vmalloc is for, and how far into it the address lies."""
+        """The purpose of the vmalloc area that contains an address, and the offset in the area."""
         for start, size, what in self.areas():
             if 0 <= address - start < size:
                 return what, address - start
         return None
 
     def areas(self) -> list[tuple[int, int, str]]:
-        """(start, bytes, what for) of all areas there are; none where the kernel keeps them in another way."""
+        """(start, bytes, purpose) of all areas; none if the kernel keeps them in another way."""
         if self._areas is None:
             try:
                 self._areas = self._find_areas()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A protocol on a machine, ready to be tested: used by `moscope protocol check` and by the tests.
+"""A protocol on a machine, ready to be tested; used by `moscope protocol check` and by the tests.
 
 The random test keeps several accesses of every core and device in flight to a small pool of lines, with random
 message delays and the data in the messages, and checks every value that is read (src/cpu/testers).
@@ -18,14 +18,14 @@ from moscope.errors import ProtocolError, UserError, unknown_name
 SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
 MOST_IN_FLIGHT = 16
-ADDED = ("flush", "dma")  # what `--with` may name
+ADDED = ("flush", "dma")  # the kinds of accesses that `--with` may name
 JITTER = "40ns"
-# A request older than this is stuck. Far above what contention of all cores for one line takes.
+# A request older than this is stuck. The limit is far longer than a request waits when all cores compete for one line.
 WATCHDOG_FS = 2_000_000_000_000
-# Neighbouring lines, and lines that fall into the same sets, per node.
+# The lines of a test per node: neighbouring lines, and lines that map to the same sets.
 POOLS = {
     "tiny": {"lines_per_node": 3, "strided_lines_per_node": 5},
-    # More of the latter than the ways of any array of the shipped machines, shared over the nodes.
+    # Over all nodes, more lines per set than the ways of any array of the supplied machines.
     "machine": {"lines_per_node": 4, "strided_lines_per_node": 16},
 }
 
@@ -33,7 +33,7 @@ Progress = Callable[[int], bool | None]
 
 
 class Broken(ProtocolError):
-    """A protocol error in a random test; `answer` is the engine's of the test up to it."""
+    """A protocol error in a random test; `answer` is the engine's answer for the test up to the error."""
 
     def __init__(self, text: str, answer: dict[str, Any]) -> None:
         super().__init__(text)
@@ -42,7 +42,7 @@ class Broken(ProtocolError):
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a protocol takes besides loads and stores; what it does not take is left out of a test."""
+    """The accesses that a protocol supports besides loads and stores; a test leaves out the others."""
 
     flush: bool
     nt_store: str  # none, whole_line, any
@@ -73,27 +73,27 @@ class Subject:
         return len(self.machine["address_map"])
 
     def pool(self) -> dict[str, int]:
-        """Lines of the test on each home; as many in all, however few homes there are."""
+        """The numbers of lines of the test on each home. The total is the same for any number of homes."""
         share = -(-self.machine["chips"] // self.homes)
         return {key: lines * share for key, lines in POOLS[self.caches].items()}
 
     def request(self, ops: int, seed: int) -> dict[str, Any]:
-        """What the engine's random test is asked for (src/experiment/testing.hh)."""
+        """The request for the engine's random test (src/experiment/testing.hh)."""
         have = self.abilities
         return {"ops": ops, "seed": seed, "flush": have.flush, "nt_store": have.nt_store, "uncached_load": have.uncached_load,
                 "devices": have.devices, **self.pool()}
 
     def default_left_out(self) -> list[str]:
-        """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that
-        gem5's own random tester does not make either, as such protocols tend to lack transitions for them."""
+        """What a test leaves out unless asked for: with a protocol that was written for gem5, the accesses that gem5's own random
+        tester does not make either, because such protocols often lack transitions for them."""
         return [] if self.protocol.own else ["flush", "dma"]
 
     def with_library(self, checking: Path) -> "Subject":
-        """The same with another checking library, such as a mutant's."""
+        """The same subject with another checking library, such as that of a mutant."""
         return replace(self, protocol=replace(self.protocol, checking=lambda: checking))
 
     def leave_out(self, names: list[str]) -> "Subject":
-        """Without accesses of these kinds: flush, nt_store, uncached_load, dma."""
+        """The same subject without accesses of these kinds: flush, nt_store, uncached_load, dma."""
         have = self.abilities
         for name in names:
             if name == "flush":
@@ -117,11 +117,12 @@ def default_homes(protocol: BuiltProtocol) -> int | None:
 
 
 def abilities_of(interface: dict[str, Any], machine: dict[str, Any], own: bool) -> Abilities:
-    """Read off the protocol's interface: a DMA machine; and off the machine's sequencers: whether they flush lines, and how
-    they translate non-temporal stores (as plain stores they would test nothing new) and uncached loads.
+    """The abilities of a protocol. Its interface shows whether it has a DMA machine. The machine's sequencers show whether
+    they flush lines, and how they translate non-temporal stores (as plain stores, these would test nothing new) and
+    uncached loads.
 
-    The project's own protocols take whatever devices do. Those that were written for gem5 mostly expect one DMA
-    controller, and lines that it writes from their beginning on.
+    The project's own protocols support all accesses of devices. Protocols that were written for gem5 mostly expect a single
+    DMA controller, which writes lines from their beginning on.
     """
     def has_parameter(m: dict[str, Any], kind: str) -> bool:
         return any(p["type"] == kind for p in m["params"])
@@ -161,8 +162,8 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
 def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: int | None = None, caches: str | None = None,
              homes: int | None = None, include: Sequence[str] = (), without: Sequence[str] = (),
              report: Callable[[str], None] = lambda text: None) -> list[Subject]:
-    """The parts of a random test: one for each size of caches, which share the accesses as `shares` says. By default, the caches are tiny,
-    and mixed for protocols from elsewhere."""
+    """The parts of a random test: one for each size of caches. `shares` divides the accesses among them. By default, the caches
+    are tiny; for protocols from elsewhere, they are mixed."""
     if other := [name for name in include if name not in ADDED]:
         raise unknown_name("--with", "kind of access", other[0], ADDED)
     own = buildproto.find_protocol(protocol) in buildproto.known_protocols().values()
@@ -177,7 +178,7 @@ def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: i
 
 
 def shares(parts: list[Subject], ops: int) -> list[int]:
-    """The accesses of each part."""
+    """The number of accesses of each part."""
     return [ops - ops // 2, ops // 2] if len(parts) == 2 else [ops]
 
 
@@ -234,7 +235,7 @@ def together(documents: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any]:
-    """The same where the protocol broke: the error stands before the violations."""
+    """The document for a protocol that broke: the error precedes the violations."""
     violations = [f"{error.kind}: {error}", *error.answer["violations"]]
     return document(subject, {**error.answer, "violations": violations}, seed)
 

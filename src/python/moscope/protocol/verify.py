@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All states of a small machine with a protocol: `moscope protocol verify`.
+"""Explores all states of a small machine with a protocol: `moscope protocol verify`.
 
-The SLICC compiler writes a model of the protocol (src/mem/slicc/emit_model): a state of a few hundred bytes and its rules. It is
-compiled with the exploration (src/verify) into a program of its own, which is kept by content.
+The SLICC compiler writes a model of the protocol (src/mem/slicc/emit_model): a state of a few hundred bytes and its rules. The
+model and the exploration (src/verify) are compiled into one program, which is kept by content.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
-MAX_MESSAGES = 200  # their number is a byte
+MAX_MESSAGES = 200  # the number of messages is stored in a byte
 REQUESTS = {"ld": "LD", "st": "ST", "if": "IFETCH", "flush": "FLUSH", "nt": "COMMIT", "uncached": "IO"}
 PAST_CACHES = ("nt", "uncached")
 DEVICE = ("read", "write", "part")
@@ -39,8 +39,8 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Bounds:
-    """The small machine: `caches` cores on `chips` chips, of which the first `homes` have memory; `lines` lines; what cores ask for,
-    and what one device asks for."""
+    """The small machine: `caches` cores on `chips` chips, of which the first `homes` have memory; `lines` lines; the requests of
+    cores, and those of one device."""
 
     caches: int = 2
     chips: int = 1
@@ -85,7 +85,8 @@ def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bo
 
 
 def _check_requests(sequencers: list[dict[str, Any]], requests: Sequence[str]) -> None:
-    """Refuses requests that no sequencer of the protocol makes: without a type for stores past the caches, they are stores."""
+    """Refuses requests that no sequencer of the protocol makes. Without a type for stores past the caches, these would be plain
+    stores."""
     flush = any(s["flushes"] for s in sequencers)
     past_caches = any(s["nt_store_type"] != "ST" for s in sequencers)
     lacking = [r for r in requests if r == "flush" and not flush or r in PAST_CACHES and not past_caches]
@@ -95,8 +96,8 @@ def _check_requests(sequencers: list[dict[str, Any]], requests: Sequence[str]) -
 
 
 def renamings(found: Sequence[dict[str, Any]], bounds: Bounds) -> Iterator[list[int]]:
-    """The renamings of controllers that leave the machine as it is: of chips, whose homes keep their names, and of the cores of each
-    chip; of all cores if nothing but cores and homes exists. The first changes nothing. The exploration tries them out before it
+    """The renamings of controllers that leave the machine as it is. They permute chips, without their homes, and the cores of each
+    chip; or all cores, if there are only cores and homes. The first one changes nothing. The exploration tests them before it
     relies on them (src/verify/symmetry.hh)."""
     per = bounds.caches // bounds.chips
     free = not any("core" not in c and c["role"] == "cache" for c in found)
@@ -144,7 +145,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
     with tempfile.TemporaryDirectory(prefix="moscope-verify-") as name:
         folder = Path(name)
         buildproto.run_slicc(["--protocol", str(slicc), "--interface-only", "--no-warnings", "--out", name])
-        (written,) = folder.glob("*.json")  # a dash in the protocol's name is "_" in those of files
+        (written,) = folder.glob("*.json")  # file names have "_" for a dash in the protocol's name
         interface = json.loads(written.read_text(encoding="utf-8"))
         (folder / "model.json").write_text(json.dumps(specification(controllers(interface, machine, sets, bounds), bounds)),
                                            encoding="utf-8")
@@ -167,18 +168,18 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                     raise UserError(located) from error
                 raise
             program.parent.mkdir(parents=True, exist_ok=True)
-            with written_aside(program) as aside:  # never a part of it, whoever else runs it
+            with written_aside(program) as aside:  # so that other starts never run an incomplete program
                 shutil.copy(unfinished, aside)
     return program
 
 
 def shape(bounds: Bounds) -> list[str]:
-    """The small machine as settings of a description, for the engine."""
+    """The shape of the small machine as settings of a machine description, for the engine."""
     return [f"chips={bounds.chips}", f"cores_per_chip={bounds.caches // bounds.chips}", "topology=fully_connected", "routing=auto"]
 
 
 def walk(program: Path, seed: int, steps: int) -> list[dict[str, Any]]:
-    """A random way through the states that a machine can go, too (src/verify/walk.hh); of a program without symmetry."""
+    """A random path through the states, which a machine can also take (src/verify/walk.hh); for a program without symmetry."""
     got = subprocess.run([str(program), "walk", str(seed), str(steps)], stdout=subprocess.PIPE, text=True, check=True)
     way: list[dict[str, Any]] = json.loads(got.stdout)["steps"]
     return way
@@ -191,7 +192,7 @@ def lacking(errors: str) -> str:
 
 
 def explore(program: Path, memory: int, seconds: float, threads: int, quiet: bool) -> dict[str, Any]:
-    """Runs the exploration; its answer. Progress goes to stderr."""
+    """Runs the exploration and returns its answer. Progress goes to stderr."""
     try:
         got = subprocess.run([str(program), str(memory), str(seconds), str(threads)], stdout=subprocess.PIPE, text=True, check=False,
                              stderr=subprocess.DEVNULL if quiet else None)
@@ -209,7 +210,7 @@ def explore(program: Path, memory: int, seconds: float, threads: int, quiet: boo
 
 def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, memory: int, seconds: float, threads: int,
              report: Report, quiet: bool) -> dict[str, Any]:
-    """Builds and explores; once more without symmetry if the protocol has none."""
+    """Builds and explores the model; if the renamings turn out not to be symmetries, it does so again without them."""
     answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     if "asymmetric" in answer:
         report(f"{answer['asymmetric']}: the protocol does not treat them alike: exploring without symmetry")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a way through the states of a model (src/verify/path.hh) to a script with message delays that goes the same way on the engine.
+"""Converts a path through the states of a model (src/verify/path.hh) into a script with message delays that takes the same path on
+the engine.
 
-Each step of the way has a moment; a request begins at its moment, and a message is delayed until the moment of the step that takes it.
-The distance of two moments is far above any latency. What a machine does by itself (DRAM's answers, messages within a controller)
-cannot be delayed, and a script has no evictions and no devices: some ways have no script. A replay shows whether one fails.
+Each step of the path has a time: a request begins at the time of its step, and a message is delayed until the time of the step that
+takes it. The distance between two times is far longer than any latency. What a machine does by itself (DRAM's answers, messages
+within a controller) cannot be delayed, and a script has no evictions and no devices, so some paths have no script. A replay shows
+whether the script fails.
 """
 
 import itertools
@@ -24,14 +26,14 @@ from moscope.traces.files import write_whole
 MOMENT_FS = 5_000_000_000  # 5 us
 PATIENT_FS = 10**15
 LINE, WORD = 64, 8
-# A store past the caches is COMMIT if it writes the whole line, IO if it writes a part.
+# A store past the caches is COMMIT if it writes the whole line, and IO if it writes a part.
 OPS = {"LD": "ld", "ST": "st", "IFETCH": "if", "FLUSH": "flush", "COMMIT": "nt", "IO": "nt"}
 
 Steps = Sequence[dict[str, Any]]
 
 
 def candidate(steps: Steps, subject: Subject) -> Candidate | None:
-    """The way as accesses and delays; None if it has an eviction or a device's request."""
+    """The path as accesses and delays; None if it has an eviction or a device's request."""
     if any("evicts" in step or "device" in step for step in steps):
         return None
     bases = [int(r["base"]) for r in subject.machine["address_map"]]
@@ -51,7 +53,7 @@ def candidate(steps: Steps, subject: Subject) -> Candidate | None:
         for sent in step.get("sends", []):
             key = (sent["access"], sent["message"], sent["to"])
             n, alike[key] = alike[key], alike[key] + 1
-            # One that is not taken on the way arrives after it.
+            # A message that is not taken on the path arrives after its end.
             until = taken.get(sent["number"], moments[-1] + 1)
             if sent["through_network"] and sent["access"] >= 0:
                 delays.append(Delay(*key, n, (until - moment) * MOMENT_FS))
@@ -59,13 +61,14 @@ def candidate(steps: Steps, subject: Subject) -> Candidate | None:
 
 
 def transitions(subject: Subject, played: Candidate) -> tuple[Outcome, list[str]]:
-    """Replays, and lists the transitions taken, in the order of their moments, as `L1Cache-0: Load in I`."""
+    """Replays a candidate and lists the transitions taken, in order of time, such as `L1Cache-0: Load in I`."""
     answer = run_phases(subject.text, str(subject.protocol.checking()), [played.request(trace=True)], watchdog=PATIENT_FS)[0]
     return outcome(answer), [f"{t['controller']}: {t['event']} in {t['state']}" for t in answer["transitions"]]
 
 
 def counterexample(steps: Steps, subject: Subject, origin: Origin, file: Path, seconds: float) -> str | None:
-    """Writes the script file of a way that fails on the engine, too, made short within a time; None where the way has none."""
+    """Writes the script file for a path if the script also fails on the engine, shrunk within this time; None if there is no such
+    script."""
     made = candidate(steps, subject)
     if made is None or not made.accesses:
         return None

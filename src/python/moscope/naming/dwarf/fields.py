@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The field of a type in DWARF that a byte belongs to: `[2].packets` (`btf` does the same for the kernel's types)."""
+"""The field of a DWARF type that contains a byte: `[2].packets` (`btf` does the same for the kernel's types)."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ RUST, NUMBERED = 0x1C, re.compile(r"__\d+\Z")  # DW_LANG_Rust; how its compiler 
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 POINTER_SIZE = 8
-# Library types that are one thing to their users; their members belong to the library.
+# Library types that users see as one object; their members are internal to the library.
 WHOLE = re.compile(r"_*[aA]tomic\w*(<.*)?$|(recursive_|shared_|timed_)*mutex$|condition_variable\w*$"
                    r"|pthread_(mutex|rwlock|spinlock|cond|barrier)_t$")
 
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a type consists of: members, or elements in one or more dimensions (a count of 0: not known), or neither."""
+    """The parts of a type: members, or elements in one or more dimensions (a count of 0: unknown), or neither."""
 
     size: int = 0
     union: bool = False
@@ -67,7 +67,7 @@ class Types:
         self._shapes: dict[tuple[int, int], Shape] = {}
 
     def path(self, die: DIE | None, offset: int) -> str:
-        """The field at an offset of a type: `[2].packets`; with the distance, `[2]+0x3c`, where no member is."""
+        """The field at an offset of a type: `[2].packets`. Where there is no member, it ends with the distance: `[2]+0x3c`."""
         return self._at(die, offset)[0]
 
     def type_at(self, die: DIE | None, offset: int) -> str:
@@ -90,7 +90,7 @@ class Types:
                 die, shape = shape.element, element
                 continue
             if not shape.members:
-                return found, die  # the byte of a scalar is the scalar
+                return found, die  # a scalar has no smaller parts
             member = self._covering(shape, offset)
             if member is None:
                 break
@@ -136,7 +136,7 @@ class Types:
             first = bit // 8 if bit is not None else number(child, "DW_AT_data_member_location")
             if first is None and "DW_AT_data_member_location" in child.attributes or first is None and not union and (
                     "DW_AT_external" in child.attributes):
-                continue  # of a virtual base class, found at run time; static
+                continue  # a virtual base class, which is found at run time, or a static member
             kind, bits = type_of(child), number(child, "DW_AT_bit_size")
             size = ((bit or 0) % 8 + bits + 7) // 8 if bits else self.shape(kind).size
             name = text(child, "DW_AT_name") if child.tag == "DW_TAG_member" else ""
@@ -146,7 +146,7 @@ class Types:
         return found
 
     def _covering(self, shape: Shape, offset: int) -> Member | None:
-        """The member at an offset: rather one with members of its own in a union, and never an empty base class."""
+        """The member at an offset. In a union, one that has members itself is preferred; an empty base class is the last choice."""
         fits = [m for m in shape.members if m.first <= offset < m.end]
         open_ended = [m for m in shape.members if m.first == m.end <= offset and self.shape(m.type).element is not None]
         if shape.union:
@@ -166,7 +166,7 @@ def _count(bound: DIE) -> int:
 
 
 def _indices(index: int, counts: tuple[int, ...]) -> list[int]:
-    """The index of each dimension of an element in the order of memory, the last dimension fastest."""
+    """The indices of an element in each dimension. Elements are in memory order, so the last dimension varies fastest."""
     found = []
     for count in reversed(counts[1:]):
         index, rest = divmod(index, count or index + 1)

@@ -35,7 +35,7 @@ class Locals:
         self._scopes: dict[int, list[DIE]] = {}
 
     def of(self, one: Activation) -> list[Local]:
-        """Those that lie in memory at the instruction of the call, outermost block first."""
+        """The variables that are in memory at the current instruction of a call, outermost block first."""
         if one.link not in self._scopes:
             self._scopes[one.link] = list(scopes(self._units, one.link))
         around = self._scopes[one.link]
@@ -53,7 +53,7 @@ class Locals:
                     yield found
 
     def _base(self, function: DIE, one: Activation, plain: Context) -> int | None:
-        """The frame base of a function. Where it is a register, this has its value only once the function has set it up."""
+        """The frame base of a function. If it is a register, the register holds it only after the function has set it up."""
         expression = self._at(function, one.link, "DW_AT_frame_base")
         operations = self._expressions.operations(expression) if expression else []
         name = operations[0].op_name if len(operations) == 1 else ""
@@ -76,7 +76,7 @@ class Locals:
         return Local(start, start + size, function, name, kind) if start is not None and size and kind is not None else None
 
     def _size(self, kind: DIE, pc: int, context: Context) -> int | None:
-        """Of a type; of an array whose length only the call knows, too."""
+        """The size of a type, including arrays whose length is known only in the call."""
         if size := self._types.shape(kind).size:
             return size
         for _ in range(DEEPEST):
@@ -105,7 +105,7 @@ class Locals:
         return None
 
     def _held(self, variable: DIE, pc: int, context: Context) -> int | None:
-        """The value of a variable of a word."""
+        """The value of a variable of one word."""
         expression = self._at(variable, pc)
         at = self._expressions.value(expression, context) if expression else None
         return None if at is None else context.word(at)

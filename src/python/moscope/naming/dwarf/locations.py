@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a variable is while a function runs: location lists, and expressions that are evaluated with the registers and the stack of one
-call of the function (DWARF 5, sections 2.5 and 2.6)."""
+"""Where a variable is while a function runs: location lists, and expressions that are evaluated with the registers and the stack
+of one call of the function (DWARF 5, sections 2.5 and 2.6)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
 
 
 def locations(units: Units, die: DIE, attribute: str = "DW_AT_location") -> list[tuple[int, int, list[int]]]:
-    """[first, end) of code, and the expression that is valid there; one that is valid everywhere covers all addresses."""
+    """Ranges [first, end) of code, each with the expression that is valid there. An expression that is valid everywhere has a
+    range of all addresses."""
     found: Any = die.attributes.get(attribute)
     if found is None:
         return []
@@ -43,7 +44,8 @@ def locations(units: Units, die: DIE, attribute: str = "DW_AT_location") -> list
 
 @dataclass(frozen=True)
 class Context:
-    """Of one call of a function. `top`: its canonical frame address; `base`: its frame base, where that is known; `word`: of its stack."""
+    """The state of one call of a function. `top`: its canonical frame address; `base`: its frame base, if known; `word`: reads a
+    word of its stack."""
 
     registers: Mapping[str, int]
     top: int
@@ -63,7 +65,8 @@ class Expressions:
         return self._parsed[key]
 
     def value(self, expression: list[int], of: Context) -> int | None:
-        """The address, or the computed number; None where it is not in memory or cannot be computed."""
+        """The address or the number that an expression computes; None if the variable is not in memory or the expression cannot
+        be evaluated."""
         stack: list[int] = []
         for operation in self.operations(expression):
             if not _do(operation.op_name, operation.args, stack, of):
@@ -72,7 +75,7 @@ class Expressions:
 
 
 def _do(name: str, args: list[int], stack: list[int], of: Context) -> bool:
-    """Whether an operation is known and has a result."""
+    """Executes an operation; false if it is unknown or has no result."""
     value: int | None = None
     if name == "DW_OP_fbreg":
         value = None if of.base is None else of.base + args[0]

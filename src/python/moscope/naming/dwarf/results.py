@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The type of memory that a call has returned: what the variable points to that the compiler assigns the result to (RAX: System V ABI
-for x86-64, section 3.2.3). The instructions behind the call say where the result goes, the debug information (DWARF 5, section 2.6)
-which variable is there."""
+"""The type of the memory that a call has returned. It is the type to which the variable points that the compiler assigns the result
+to (RAX: System V ABI for x86-64, section 3.2.3). The instructions after the call show where the result goes; the debug information
+(DWARF 5, section 2.6) says which variable is there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from moscope.naming.dwarf.scopes import SCOPES, VARIABLES, scopes
 from moscope.naming.dwarf.units import DEEPEST, Units, children, text
 
 FBREG, REG0 = 0x91, 0x50
-IN_DWARF = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))  # registers, by their number in instructions
+IN_DWARF = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))  # registers in the order of instructions, with their numbers in DWARF
 FRAME = 16  # the frame base is 16 bytes above what RBP points to
 NEAR, LONGEST = 64, 15  # bytes
 RAX, RSP, RBP = 0, 4, 5
@@ -22,8 +22,8 @@ RAX, RSP, RBP = 0, 4, 5
 
 @dataclass(frozen=True)
 class Kept:
-    """Where the result goes: `address` of a variable; at `offset` of what `register` points to; else into `register`. `after`: the
-    address of the next instruction."""
+    """Where the result goes: to the `address` of a variable, or to `offset` from the address in `register`, or else into
+    `register`. `after`: the address of the next instruction."""
 
     after: int
     address: int | None = None
@@ -33,10 +33,10 @@ class Kept:
 
 
 def kept(code: bytes, pc: int) -> Iterator[Kept]:
-    """Where the code at `pc` puts RAX: what the first instructions do with it, then further stores of a register that holds it to a
-    variable. These are searched byte by byte, without the lengths of the instructions between; a wrong one names no variable that
-    points to memory of that size."""
-    call = code[:NEAR].find(b"\xe8")  # which would change RAX
+    """Where the code at `pc` puts RAX: first the places to which the first instructions move it, then later stores to variables
+    from a register that holds it. The later stores are found at any byte, because the lengths of the instructions between are
+    unknown. A wrong match is harmless: it names no variable that points to memory of that size."""
+    call = code[:NEAR].find(b"\xe8")  # another call changes RAX
     yield Kept(pc, until=pc + (call if call >= 0 else NEAR))
     held, at = {RAX}, 0
     while (found := _move(code, pc, at, held)) is not None:
@@ -51,13 +51,13 @@ def kept(code: bytes, pc: int) -> Iterator[Kept]:
 
 
 def _move(code: bytes, pc: int, at: int, held: set[int]) -> Kept | None:
-    """MOV r/m64, r64 of a register that holds the result."""
+    """Decodes MOV r/m64, r64 if its source is a register that holds the result."""
     now = code[at:at + LONGEST]
     if len(now) < LONGEST or now[0] & 0xfa != 0x48 or now[1] != 0x89 or (now[2] >> 3 & 7) + 2 * (now[0] & 4) not in held:
         return None
     mode, low = now[2] >> 6, now[2] & 7
     if low == RSP and mode != 3:
-        return None  # an index, or the stack pointer
+        return None  # address with an index, or relative to the stack pointer
     size = 4 if mode == 2 or mode == 0 and low == 5 else mode % 3
     shift = int.from_bytes(now[3:3 + size], "little", signed=True)
     after = pc + at + 3 + size
@@ -71,7 +71,7 @@ class Results:
         self._units, self._types = units, types
 
     def type(self, code: bytes, pc: int) -> DIE | None:
-        """Of what the result of a call that returns to `pc` points to; None where that is not known, or a byte."""
+        """The type to which the result of a call that returns to `pc` points; None if it is unknown, or one byte in size."""
         if self._units.unit_of(pc) is None:
             return None
         around = list(scopes(self._units, pc))
@@ -82,7 +82,7 @@ class Results:
         return None
 
     def named(self, name: str, pc: int) -> DIE | None:
-        """The type of this name in the unit of an instruction."""
+        """The type with this name in the unit of an instruction."""
         unit = self._units.unit_of(pc)
         return self._find(unit.get_top_DIE(), name.split("::"), 0) if unit else None
 
@@ -105,16 +105,17 @@ class Results:
         found = self._in(around, where, [REG0 + IN_DWARF[where.register]])
         if found is None or where.offset is None:
             return found
-        return self._types.field_type(self._pointee(found), where.offset)  # a field of what the register points to
+        return self._types.field_type(self._pointee(found), where.offset)  # a field of the object to which the register points
 
     def _in(self, around: list[DIE], where: Kept, location: list[int]) -> DIE | None:
-        """The type of the variable that is at a location, and that is the first to be so."""
+        """The type of the variable at a location; of several, the one that is there first."""
         found = [(start, -depth, one) for depth, scope in enumerate(around) for one in children(scope) if one.tag in VARIABLES
                  for start, there in self._locations(one, where.after, where.until) if there == location]
         return type_of(min(found, key=lambda one: one[:2])[2]) if found else None
 
     def _locations(self, variable: DIE, pc: int, until: int) -> list[tuple[int, list[int]]]:
-        """From which address on, at `pc` or up to `until`, a variable is where: [DW_OP_fbreg, offset] or [DW_OP_regN]."""
+        """The addresses from which on a variable has a location, among those that are valid at `pc` or up to `until`:
+        [DW_OP_fbreg, offset] or [DW_OP_regN]."""
         return [(max(start, pc), _plain(expression)) for start, end, expression in locations(self._units, variable)
                 if start <= max(pc, until) and pc < end]
 
@@ -130,7 +131,7 @@ class Results:
 
 
 def chain_of_types(die: DIE | None) -> Iterator[DIE]:
-    """A type, and what its names stand for."""
+    """A type, then the types for which it is another name."""
     for _ in range(DEEPEST):
         if die is None:
             return
@@ -141,7 +142,7 @@ def chain_of_types(die: DIE | None) -> Iterator[DIE]:
 
 
 def _plain(expression: list[int]) -> list[int]:
-    """[DW_OP_fbreg, offset] with the offset decoded; others as they are."""
+    """[DW_OP_fbreg, offset] with the offset decoded; other expressions are unchanged."""
     if not expression or expression[0] != FBREG:
         return expression
     value = shift = 0

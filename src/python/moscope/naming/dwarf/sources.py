@@ -41,7 +41,7 @@ class Unit:
             state = entry.state
             if state is not None:
                 rows.append((state.address, not state.end_sequence, 0 if state.end_sequence else state.file, state.line))
-        rows.sort(key=lambda row: row[:2])  # where a sequence begins at the end of another, its row is last
+        rows.sort(key=lambda row: row[:2])  # where one sequence begins at the end of another, its own row comes last
         self._rows = rows
         self._addresses = [row[0] for row in rows]
         functions = [(first, end, die) for die in self._functions(self._top, 0) for first, end in units.ranges(die)]
@@ -81,14 +81,16 @@ class Unit:
         return found
 
     def _file(self, index: int | None) -> str:
-        """A file as the compiler was called with it; absolute where it is not under the folder of the call."""
+        """The name of a file as it was given to the compiler; an absolute path if the file is not below the compiler's working
+        folder."""
         header = self._program.header
         first = 0 if header.version >= 5 else 1  # DWARF 5 counts from 0, with the unit itself first
         if index is None or not first <= index < len(header.file_entry) + first:
             return "?"
         entry = header.file_entry[index - first]
         name = entry.name.decode(errors="replace")
-        # Folder 0 is that of the call. Only DWARF 5 lists it; joined to itself, a relative one would come twice.
+        # Folder 0 is the compiler's working folder. Only DWARF 5 lists it. If it were joined to itself, a relative path would
+        # appear twice.
         folders = ["", *(one.decode(errors="replace") for one in header.include_directory[1 - first:])]
         folder = folders[entry.dir_index] if entry.dir_index < len(folders) else ""
         whole = os.path.normpath(os.path.join(self._folder, folder, name))
@@ -101,7 +103,7 @@ class Sources:
         self._read: dict[int, Unit] = {}
 
     def at(self, pc: int) -> Source | None:
-        """Of the instruction at a link address; None where no unit with lines has it."""
+        """The source line of the instruction at a link address; None if no unit with lines contains it."""
         unit = self._units.unit_of(pc)
         if unit is None:
             return None

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DWARF debug information of one program: its units, and the entry of a variable (DWARF 5, sections 2 and 7).
 
-Only units that a name needs are read. The entry of a variable is found by the bytes of its location in .debug_info,
-the unit of an instruction by .debug_aranges, or by the ranges of the units where the compiler wrote no such section.
+Only units that are needed for a name are read. The entry of a variable is found by searching .debug_info for the
+bytes of its location; the unit of an instruction, by .debug_aranges, or by the ranges of the units if the compiler
+wrote no such section.
 """
 
 import io
@@ -52,7 +53,7 @@ def chain(die: DIE) -> Iterator[DIE]:
 
 
 def children(die: DIE) -> Iterator[DIE]:
-    """In the order of the file, which damaged references to siblings do not keep."""
+    """The children in the order of the file. Damaged references to siblings, which do not keep this order, raise Damaged."""
     last = die.offset
     if die.has_children:
         for child in die.iter_children():
@@ -68,7 +69,7 @@ class Units:
         section = self.dwarf.debug_info_sec
         self._info: bytes = section.stream.getvalue() if section else b""  # type: ignore[attr-defined]
         self._starts = list(self._headers())
-        self.functions: dict[int, list[tuple[int, int, DIE]]] = {}  # of a unit, as far as asked: first address, end, entry (scopes.py)
+        self.functions: dict[int, list[tuple[int, int, DIE]]] = {}  # by unit, once needed: first address, end, entry (scopes.py)
 
     def _headers(self) -> Iterator[int]:
         at = 0
@@ -78,7 +79,7 @@ class Units:
             at += 4 + length if length != WIDE else 12 + struct.unpack_from("<Q", self._info, at + 4)[0]
 
     def variable(self, address: int) -> list[DIE]:
-        """The entry of the variable at an address, last, after those that it lies in; empty where there is none."""
+        """The entry of the variable at an address, preceded by the entries that contain it; empty if there is none."""
         wanted = AT_ADDRESS + struct.pack("<Q", address)
         at = self._info.find(wanted)
         while at >= 0:
@@ -89,7 +90,7 @@ class Units:
         return []
 
     def _around(self, at: int) -> list[DIE]:
-        """The entry that a byte of .debug_info belongs to, after those that it lies in."""
+        """The entry that contains a byte of .debug_info, preceded by the entries that contain it."""
         unit = self.dwarf.get_CU_at(self._starts[bisect_right(self._starts, at) - 1])
         path = [unit.get_top_DIE()]
         for _ in range(DEEPEST):
@@ -115,7 +116,7 @@ class Units:
 
     @cached_property
     def _ranges(self) -> list[tuple[int, int, int]]:
-        """First address, end and unit of all code; units without an entry in .debug_aranges give their own ranges."""
+        """(first address, end, unit) of all code. For units without an entry in .debug_aranges, their own ranges are used."""
         table = self.dwarf.get_aranges()
         found = [(e.begin_addr, e.begin_addr + e.length, e.info_offset) for e in table.entries] if table else []
         listed = {unit for _, _, unit in found}

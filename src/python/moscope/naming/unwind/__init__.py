@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The callers of a core that waited, from a sample of its stack (src/attribution/stack_samples.hh)."""
+"""The callers of code in which a core waited, from a sample of the core's stack (src/attribution/stack_samples.hh)."""

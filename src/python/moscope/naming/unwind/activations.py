@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The frames of a user program's stack: which call of which function each byte belongs to.
+"""The frames of a user program's stack: the call that each byte belongs to.
 
-A frame is taken only where unwind tables say where it ends, and where a call precedes the address that it returns to: memory that no
-longer is a stack ends the walk.
+A frame is accepted only if unwind tables give its end, and if its return address follows a call instruction: memory that is no
+stack any more ends the walk.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ from moscope.naming.unwind.chains import DEEPEST, USER_TOP
 from moscope.naming.unwind.state import Frame, Stack
 
 RED_ZONE = 128  # bytes below rsp that a function may use (System V ABI for x86-64, section 3.2.2)
-LARGEST = 64 << 20  # of a frame; stacks are smaller
+LARGEST = 64 << 20  # limit for the size of a frame; stacks are smaller
 LONGEST_CALL = 7  # bytes of CALL r/m64
 CALL, INDIRECT = 0xE8, 0xFF
 
 
 class Code(Protocol):
-    """A program's file."""
+    """The code of a program's file."""
 
     @property
     def unwinding(self) -> Cfi | None: ...
@@ -38,8 +38,8 @@ class Thread:
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """A call of a function that has not returned: bytes [low, top). `link`: the link address of its instruction; `inner`: what it has
-    called, whose parameters may lie in its frame."""
+    """A call of a function that has not returned; its frame is [low, top). `link`: the link address of its current instruction;
+    `inner`: the call that it has made, whose parameters may be in this frame."""
 
     frame: Frame
     low: int
@@ -55,7 +55,7 @@ class Activation:
 
 
 def activations(thread: Thread, linked: Callable[[int], tuple[Code, int] | None]) -> Iterator[Activation]:
-    """Innermost first. `linked`: the program and the link address of an instruction."""
+    """The calls of a thread, innermost first. `linked`: gives the program and the link address of an instruction."""
     frame, stack, low = thread.frame, thread.stack, thread.frame.rsp - RED_ZONE
     inner: Activation | None = None
     for _ in range(DEEPEST):
@@ -76,7 +76,7 @@ def activations(thread: Thread, linked: Callable[[int], tuple[Code, int] | None]
 
 
 def called(program: Code, address: int) -> bool:
-    """Whether a call ends at a link address."""
+    """Whether a call instruction ends at a link address."""
     code = program.code(address - LONGEST_CALL, LONGEST_CALL)
     if len(code) < LONGEST_CALL:
         return False

@@ -13,21 +13,21 @@ from elftools.elf.elffile import ELFFile
 
 from moscope.naming.unwind.state import BY_NUMBER, Frame, Stack
 
-RETURN_ADDRESS = 16  # its number among the registers
+RETURN_ADDRESS = 16  # the number of the return address among the registers
 HEADER = struct.Struct("<BBBBiI")
 USUAL = (1, 0x1B, 0x03, 0x3B)  # version; encodings of the header: offsets of four bytes, entries relative to the header
 DAMAGED = (ELFError, ValueError, KeyError, IndexError, AssertionError, struct.error)
 
 
 class _Entries(CallFrameInfo):
-    """Single entries of the section, without reading all."""
+    """Reads single entries of the section, not all of it."""
 
     def at(self, offset: int) -> Any:
         return self._parse_entry_at(offset)
 
 
 class Cfi:
-    """Addresses are link addresses. A file without tables, or with damaged ones, has no answers."""
+    """The unwind tables of a file, by link address. If the tables are missing or damaged, all answers are None."""
 
     def __init__(self, data: bytes) -> None:
         self._starts: list[int] = []
@@ -54,7 +54,7 @@ class Cfi:
         self._starts = [one["initial_location"] for one in self._functions]
 
     def _table(self, n: int) -> list[dict[Any, Any]]:
-        """The rows of a function; the last has only its end."""
+        """The rows of a function's table; the last one contains only the end of the function."""
         if n not in self._rows:
             try:
                 one = self._functions[n]
@@ -75,24 +75,24 @@ class Cfi:
         return self._row(address) is not None
 
     def top(self, frame: Frame, link: int) -> int | None:
-        """The canonical frame address: where the caller's frame begins."""
+        """The canonical frame address: the beginning of the caller's frame."""
         row = self._row(link)
         top = _frame_address(row["cfa"], frame) if row else None
         return None if top is None or top <= frame.rsp - 8 else top
 
     def by_rbp(self, link: int) -> bool:
-        """Whether the frame is found by rbp at that instruction."""
+        """Whether the frame is found by means of rbp at that instruction."""
         row = self._row(link)
         return row is not None and row["cfa"].expr is None and BY_NUMBER[row["cfa"].reg:][:1] == ("rbp",)
 
     def caller(self, frame: Frame, stack: Stack, link: int) -> Frame | None:
-        """`link`: the link address of `frame.within`."""
+        """The frame of the caller. `link`: the link address of `frame.within`."""
         row, top = self._row(link), self.top(frame, link)
         if row is None or top is None:
             return None
         rule = row.get(RETURN_ADDRESS)
         if rule is not None and rule.type != "OFFSET":
-            return None  # the outermost function says so by an undefined return address
+            return None  # the outermost function has an undefined return address
         rip = stack.word(top + (rule.arg if rule is not None else -8))
         restored = {}
         for number, one in row.items():
@@ -105,7 +105,8 @@ class Cfi:
 
 def _frame_address(rule: Any, frame: Frame) -> int | None:
     if rule.expr is not None:
-        # The linker's tables for stubs of calls to libraries: one word deeper from the push on, eleven bytes into a stub of sixteen.
+        # The linker's tables for stubs that call libraries: after the push, eleven bytes into a stub of sixteen, the stack is one
+        # word deeper.
         return frame.rsp + 8 + (8 if frame.rip % 16 >= 11 else 0)
     base = frame.registers.get(BY_NUMBER[rule.reg]) if rule.reg < len(BY_NUMBER) else None
     return None if base is None else base + int(rule.offset)

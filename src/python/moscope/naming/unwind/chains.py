@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Call chains of samples: addresses of code, from the instruction that waited to the outermost caller that is known.
+"""Call chains of samples: code addresses from the waiting instruction to the outermost known caller.
 
-The kernel's code is unwound by its ORC tables, or by frame pointers where it has none; a user program's by .eh_frame, or likewise. Where
-a chain breaks in the kernel, the user program's part still follows, since its registers lie at the end of the kernel's stack. The entry
-code has a stack of its own, on which not all of them have been saved yet.
+The kernel's code is unwound with its ORC tables; without tables, with frame pointers. A user program is unwound with .eh_frame, or
+also with frame pointers. If a chain breaks in the kernel, the user program's part still follows, because its registers are at the
+end of the kernel's stack. The entry code has its own stack, on which not all registers have been saved yet.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class Sample:
 
 @dataclass
 class Unwinder:
-    """`linked`: the unwind tables of a user program's code and its link address, by address and CR3."""
+    """Unwinds samples. `linked`: gives the unwind tables of a user program's code and the link address, by address and CR3."""
 
     kernel: orc.Orc | None
     slide: int
@@ -62,7 +62,7 @@ class Unwinder:
             before = frame
             if self.kernel:
                 frame = self.kernel.caller(frame, stack, self.slide)
-            elif (base := frame.registers.get("rbp", 0)) & 1:  # an entry of the kernel marks the registers that it saved
+            elif (base := frame.registers.get("rbp", 0)) & 1:  # the kernel's entry code sets this bit as a mark of saved registers
                 saved = stack.words(base & ~1, SAVED)
                 frame = Frame({name: saved[name] for name in SAVED}, exact=True) if saved else None
             else:
@@ -86,7 +86,8 @@ class Unwinder:
 
 
 def _program(sample: Sample) -> Frame | None:
-    """The user program that entered the kernel at the end of a stack. Registers that were not saved yet are still the program's."""
+    """The frame of the user program that entered the kernel, from the end of a stack. Registers that were not saved yet still
+    have the program's values."""
     stack = sample.kernel_stack.outermost
     saved = stack.words(stack.end - SAVED_BYTES, SAVED)
     if not saved:
@@ -96,20 +97,21 @@ def _program(sample: Sample) -> Frame | None:
 
 
 def user(sample: Sample) -> tuple[Frame, Stack] | None:
-    """The user program's registers and stack; None where they are not known."""
+    """The user program's registers and stack; None if they are unknown."""
     frame = sample.frame if sample.user else _program(sample) if sample.user_stack else None
     return (frame, Stack(frame.rsp, sample.user_stack)) if frame else None
 
 
 def _kernel_stack(start: int, data: bytes) -> Stack:
-    """An interrupt's own stack ends with the stack pointer of the interrupted code; the bytes of that stack follow."""
+    """A stack of the kernel. An interrupt's own stack ends with the stack pointer of the interrupted code; the bytes of that
+    code's stack follow."""
     first = Stack(start, data[:KERNEL_STACK - start % KERNEL_STACK])
     link = first.word(first.end - 8) if len(first.data) < len(data) else None
     return first if link is None else Stack(start, first.data, Stack(link, data[len(first.data):]))
 
 
 def samples(packed: bytes) -> Iterator[Sample]:
-    """As the engine packs them."""
+    """The samples that the engine has packed."""
     import numpy
 
     at = 0

@@ -14,7 +14,7 @@ ENTRY = struct.Struct("<hhH")
 PREVIOUS, BP, SP, BP_INDIRECT, SP_INDIRECT = 1, 4, 5, 8, 9
 OTHERS = {2: "rdx", 3: "rdi", 6: "r10", 7: "r13"}
 CALL, REGISTERS, PARTIAL = "call", "registers", "partial"
-TYPES = (CALL, REGISTERS, PARTIAL)  # up to Linux 6.3, where a bit of its own ends the stack
+TYPES = (CALL, REGISTERS, PARTIAL)  # up to Linux 6.3, where a separate bit marks the end of the stack
 TYPES_NOW = ("", "end", CALL, REGISTERS, PARTIAL)  # from 6.4 on
 BANNER = re.compile(rb"Linux version (\d+)\.(\d+)")
 
@@ -29,7 +29,7 @@ class Rule:
 
 
 class Orc:
-    """Addresses are those the kernel was linked for."""
+    """The tables of a kernel. Addresses are link addresses."""
 
     def __init__(self, places: bytes, first: int, entries: bytes, new: bool) -> None:
         """`places`: the section of instruction addresses, which lies at `first`; `new`: of Linux 6.4 or later."""
@@ -59,7 +59,7 @@ class Orc:
         return Rule(stack_register, stack_offset, base_register, base_offset, kind) if kind in TYPES and stack_register else None
 
     def caller(self, frame: Frame, stack: Stack, slide: int) -> Frame | None:
-        """None at the end of the stack, and where the tables have no answer."""
+        """The caller's frame; None at the end of the stack, and if the tables have no answer."""
         rule = self.rule(frame.within - slide)
         top = _stack_pointer(rule, frame, stack) if rule else None
         if rule is None or top is None:
@@ -85,7 +85,7 @@ class Orc:
 
 
 def _stack_pointer(rule: Rule, frame: Frame, stack: Stack) -> int | None:
-    """The caller's, or where registers were saved."""
+    """The caller's stack pointer, or the address of saved registers."""
     register, offset = rule.stack_register, rule.stack_offset
     if register in (SP, SP_INDIRECT):
         base: int | None = frame.rsp
@@ -102,6 +102,6 @@ def _stack_pointer(rule: Rule, frame: Frame, stack: Stack) -> int | None:
 
 
 def of(tables: UnwindTables | None, banner: bytes) -> Orc | None:
-    """None where the kernel has no such tables. `banner` says its version."""
+    """The tables of a kernel; None if it has none. `banner` contains the kernel's version."""
     version = BANNER.search(banner)
     return Orc(tables.places, tables.first, tables.entries, (int(version[1]), int(version[2])) >= (6, 4)) if tables and version else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an unwinder knows of one frame: registers, and the bytes of the stacks."""
+"""What an unwinder knows about one frame: registers, and the bytes of the stacks."""
 
 import struct
 from collections.abc import Mapping
@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 BY_NUMBER = ("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)))
 # By their number in instructions (AMD64 manual 24594, section 1.4).
 BY_ENCODING = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *BY_NUMBER[8:])
-KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")  # a function gives them back as they were
-# What Linux saves of a user program, or of interrupted kernel code (struct pt_regs).
+KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")  # registers that a function preserves
+# Registers that Linux saves of a user program, or of interrupted kernel code (struct pt_regs).
 SAVED = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs",
          "flags", "rsp", "ss")
 SAVED_BYTES = 8 * len(SAVED)
-PUSHED = SAVED[-5:]  # of these, what the processor pushes by itself
+PUSHED = SAVED[-5:]  # those that the processor pushes by itself
 
 
 @dataclass(frozen=True)
 class Stack:
-    """Bytes from an address on. `interrupted`: of an interrupt's own stack, that of the code that it interrupted."""
+    """The bytes of a stack from address `start` on. `interrupted`: for an interrupt's own stack, the stack of the code that it
+    interrupted."""
 
     start: int
     data: bytes
@@ -30,7 +31,7 @@ class Stack:
         return found["one"] if found else None
 
     def words(self, address: int, names: tuple[str, ...]) -> dict[str, int] | None:
-        """Words that lie one after the other, by name; None unless all are known."""
+        """Consecutive words, by name; None unless all are known."""
         at = address - self.start
         if not 0 <= at <= len(self.data) - 8 * len(names):
             return self.interrupted.words(address, names) if self.interrupted else None
@@ -45,7 +46,7 @@ class Stack:
         return self.interrupted.outermost if self.interrupted else self
 
     def leaves(self, inner: int, outer: int) -> bool:
-        """Whether a chain goes from one stack to the next between two stack pointers."""
+        """Whether a chain changes to the interrupted stack between two stack pointers."""
         return self.interrupted is not None and self.start <= inner < self.end and self.interrupted.start <= outer
 
 

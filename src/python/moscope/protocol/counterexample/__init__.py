@@ -30,13 +30,13 @@ class Counterexample:
                 "replays": self.replays, "seconds": round(self.seconds, 3)}
 
 
-SHORT = 10  # accesses of a counterexample that needs no further search
+SHORT = 10  # accesses; a counterexample of at most this length needs no further search
 
 
 def find(subject: Subject, ops: int, seed: int, seconds: float, request: dict[str, Any] | None = None,
          say: Callable[[str], None] = lambda text: None) -> tuple[Shrunk, int] | None:
-    """The failure of a random test, shrunk within this time, and how many accesses the failing run had; None if none repeats. Where the
-    result is long, further seeds are tried: another run may fail in a simpler way."""
+    """The failure of a random test, shrunk within this time, and the number of accesses of the failing run; None if no failure
+    can be repeated. If the result is long, further seeds are tried, because another run may fail in a simpler way."""
     until = time.monotonic() + seconds
     best: tuple[Shrunk, int] | None = None
     while True:
@@ -54,7 +54,7 @@ def find(subject: Subject, ops: int, seed: int, seconds: float, request: dict[st
 
 def make(subject: Subject, origin: Origin, ops: int, seed: int, seconds: float, file: Path, request: dict[str, Any] | None = None,
          say: Callable[[str], None] = lambda text: None) -> Counterexample | None:
-    """The same, written to `file`."""
+    """Like `find`, and writes the result to `file`."""
     began = time.monotonic()
     found = find(subject, ops, seed, seconds, request, say)
     if found is None or found[0].candidate.hashed is not None:

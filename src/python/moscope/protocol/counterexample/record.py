@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds the failure again while recording: a random test whose accesses and message delays can be replayed."""
+"""Repeats a failing random test while recording it, so that its accesses and message delays can be replayed."""
 
 import json
 import time
@@ -13,7 +13,7 @@ from moscope.protocol.counterexample.replay import Candidate, Played, Player, ki
 from moscope.traces.document import CHECKED_WATCHDOG_FS
 from moscope.traces.script import OPS
 
-KINDS = list(OPS)  # by the number of the engine's kind of access
+KINDS = list(OPS)  # by the engine's number of the kind of access
 KEPT = 100_000  # accesses
 
 
@@ -29,8 +29,8 @@ class Record:
 
 def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str, Any] | None = None,
          say: Callable[[str], None] = lambda text: None) -> Record | None:
-    """Runs random tests with this and the following seeds until one fails and its replay fails too; None when the time is over.
-    Accesses that hit are made like all others here, so a run differs from that of `random_test`."""
+    """Runs random tests with this seed and the following ones until one fails and its replay fails too; None when the time is
+    over. Here, accesses that hit are made like all others, so the runs differ from those of `random_test`."""
     from moscope import _engine
 
     library, player = str(subject.protocol.checking()), Player(subject)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Replays accesses on a fresh machine, with the values checked: what a shrinking step asks many times.
+"""Replays accesses on a fresh machine and checks the values; each step of shrinking does this many times.
 
-src/experiment/script.hh has the engine's side. Accesses keep their moments and their messages keep their
-delays while others are taken out: a delay depends on the access, the message and its receiver alone
+src/experiment/script.hh has the engine's side. When accesses are removed, the others keep their times, and
+their messages keep their delays: a delay depends on the access, the message and its receiver alone
 (src/experiment/message_delays.hh). Times are femtoseconds.
 """
 
@@ -18,7 +18,7 @@ FIRST_DEVICE = 0x8000
 
 @dataclass(frozen=True)
 class Played:
-    """One access; `agent` is a core, or FIRST_DEVICE and a device's number."""
+    """One access; `agent` is a core, or FIRST_DEVICE plus the number of a device."""
 
     number: int  # in the record
     agent: int
@@ -52,8 +52,8 @@ class Delay:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Accesses to play. `one_by_one`: each begins when the machine is quiet again, without delays. `hashed`: (seed, longest) of the
-    delays of a record; otherwise `delays` alone."""
+    """Accesses to play. `one_by_one`: each begins when the machine is quiet again, without delays. `hashed`: (seed, longest) from
+    which the delays of a record follow; without it, only `delays` apply."""
 
     accesses: tuple[Played, ...]
     one_by_one: bool = False
@@ -61,7 +61,7 @@ class Candidate:
     delays: tuple[Delay, ...] = ()
 
     def with_accesses(self, accesses: tuple[Played, ...]) -> "Candidate":
-        """The delays of accesses that are gone go with them."""
+        """The candidate with only these accesses; the delays of the others are removed, too."""
         if not self.delays:
             return replace(self, accesses=accesses)
         position = {a.number: i for i, a in enumerate(accesses)}
@@ -87,11 +87,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a replay ended. `kind`: "" if nothing is wrong; else "value", "end" (wrong at the end), "stuck" or "error"."""
+    """How a replay ended. `kind`: "" if nothing is wrong; otherwise "value", "end" (a wrong value at the end), "stuck" or
+    "error"."""
 
     kind: str
     text: str = ""
-    access: int | None = None  # the position of the access that shows it
+    access: int | None = None  # the position of the access that shows the failure
     violation: dict[str, Any] = field(default_factory=dict)
     answer: dict[str, Any] = field(default_factory=dict)
 
@@ -117,7 +118,7 @@ class Player:
 
 
 def outcome(answer: dict[str, Any]) -> Outcome:
-    """What a script's answer says, the first wrong value before an error that came of it."""
+    """The outcome in a script's answer. A wrong value takes precedence over an error, which may be its consequence."""
     for violation in answer.get("violations", []):
         kind = "end" if violation["access"] is None else "value"
         return Outcome(kind, violation["text"], violation["access"], violation, answer)

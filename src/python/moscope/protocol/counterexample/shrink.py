@@ -12,7 +12,7 @@ from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Pl
 from moscope.traces.script import LETTERS_AT, LINE
 
 T = TypeVar("T")
-SHORT = 3000  # accesses that are also tried one by one
+SHORT = 3000  # up to this many accesses, single ones are also tried
 SUFFIX = 64
 
 
@@ -21,11 +21,11 @@ class Shrunk:
     candidate: Candidate
     outcome: Outcome
     replays: int
-    complete: bool  # nothing more can be left out, as far as single accesses go
+    complete: bool  # no single access can be left out any more
 
     @property
     def size(self) -> int:
-        """Accesses, where a script can repeat the failure."""
+        """The number of accesses; huge if no script can repeat the failure, because the delays are those of a record."""
         return len(self.candidate.accesses) if self.candidate.hashed is None else 1 << 30
 
 
@@ -48,7 +48,7 @@ def minimal(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]
 
 
 class Shrinker:
-    """Shrinks one failing candidate until a moment of the host's monotonic clock."""
+    """Shrinks one failing candidate until a given time of the host's monotonic clock."""
 
     def __init__(self, player: Player, kind: str, until: float) -> None:
         self.player = player
@@ -86,7 +86,7 @@ class Shrinker:
         return cut if len(cut.accesses) < len(c.accesses) and self.fails(cut) else c
 
     def _last(self, c: Candidate) -> Candidate:
-        """The last accesses that are enough."""
+        """Only the last accesses, if they still fail; their number is doubled until they do."""
         n = SUFFIX
         while n < len(c.accesses):
             part = c.with_accesses(c.accesses[-n:])
@@ -125,7 +125,8 @@ class Shrinker:
         return alone if self.fails(alone) else c
 
     def _explicit(self, c: Candidate) -> Candidate:
-        """Delays message by message in place of the record's, as few as can be; moments from the beginning of the script."""
+        """Replaces the record's delays by as few explicit delays of messages as possible, with times from the beginning of the
+        script."""
         if c.hashed is None:
             return c
         answer = self.player.play(c, list_delays=True).answer
@@ -140,7 +141,7 @@ class Shrinker:
         return replace(listed, delays=tuple(minimal(delays, lambda some: self.fails(replace(listed, delays=tuple(some))))))
 
     def _plainer(self, c: Candidate) -> Candidate:
-        """What is easier to read, one change at a time."""
+        """Makes the script easier to read, one change at a time."""
         node = self.node_bytes
         changes: list[Callable[[Candidate], Candidate]] = [
             _from_the_start, _rounded, _at_once, _first_words, lambda c: _lettered(c, node, 1), lambda c: _lettered(c, node, 2), _low_cores]
@@ -186,7 +187,7 @@ def _first_words(c: Candidate) -> Candidate:
 
 
 def _lettered(c: Candidate, node: int, apart: int) -> Candidate:
-    """Lines where those lie that a script names by letters, `apart` lines from each other. `node`: bytes of a node's memory."""
+    """Moves lines to the places that a script names by letters, `apart` lines from each other. `node`: bytes of a node's memory."""
     place: dict[int, int] = {}
     for a in c.accesses:
         home = a.line // node * node
@@ -196,7 +197,7 @@ def _lettered(c: Candidate, node: int, apart: int) -> Candidate:
 
 
 def _low_cores(c: Candidate) -> Candidate:
-    """Cores by their first appearance."""
+    """Numbers the cores in the order of their first appearance."""
     order: dict[int, int] = {}
     for a in c.accesses:
         if a.agent < 0x8000:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A shrunk failure as a script file, as those of the examples (moscope.stepping.examples), and in words."""
+"""Writes a shrunk failure as a script file, in the format of the examples (moscope.stepping.examples), and in words."""
 
 import json
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def script_text(c: Candidate, node_bytes: int) -> str:
 
 
 def named(texts: list[str], number: int) -> str:
-    """An access by its position, or where a value came from besides."""
+    """Words for a value: that of the access at this position, the initial value, or one that no access wrote."""
     if number == INITIAL:
         return "the initial value"
     if number == NO_ACCESS:
@@ -61,7 +61,7 @@ def named(texts: list[str], number: int) -> str:
 
 
 def what(texts: list[str], violation: dict[str, Any], text: str) -> str:
-    """A violation, or a protocol error, in one sentence. `texts`: the accesses'."""
+    """A violation, or a protocol error, in one sentence. `texts`: the texts of the accesses."""
     if not violation:
         return text.splitlines()[0]
     if violation["access"] is None:
@@ -94,5 +94,5 @@ def _sentence(text: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A TOML string: JSON's are a part of those."""
+    """A TOML string; every JSON string is one."""
     return json.dumps(value)
