@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The standard streams as a caller leaves them: closed ones (`>&-`), and a standard error whose reader ends before the command does
-(`2>&1 | head`)."""
+"""Handles unusual standard streams: closed ones (`>&-`), and a standard error whose reader ends before the command does (`2>&1 |
+head`)."""
 
 import fcntl
 import io
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _Stderr(io.FileIO):
-    """Progress and remarks are dropped once they have no reader; the command goes on to its results."""
+    """A standard error that drops progress and remarks once its reader is gone, so that the command can finish its results."""
 
     def write(self, data: Any) -> int:
         try:
@@ -21,7 +21,8 @@ class _Stderr(io.FileIO):
 
 
 def _serves(number: int, access: int) -> bool:
-    """A shell script that starts moscope may leave a file of its own there, which cannot be printed to."""
+    """Whether a descriptor can serve as this stream. A shell script that starts moscope may have another file there, which cannot
+    be printed to."""
     try:
         return fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE in (access, os.O_RDWR)
     except OSError:
@@ -29,7 +30,8 @@ def _serves(number: int, access: int) -> bool:
 
 
 def prepare() -> None:
-    """Called first: a file that is opened later would take the number of a closed stream, and be printed into."""
+    """Call this first: otherwise a file that is opened later would get the number of a closed stream, and output would go into
+    that file."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if not _serves(number, os.O_RDONLY if mode == "r" else os.O_WRONLY):
             null = os.open(os.devnull, os.O_RDWR)
@@ -40,6 +42,6 @@ def prepare() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115  as long as the process lives
     own = sys.__stderr__
-    if own is not None and sys.stderr is own:  # not of tests, which put a stream of their own there
+    if own is not None and sys.stderr is own:  # tests replace sys.stderr by their own stream
         raw = _Stderr(own.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), own.encoding, "backslashreplace", line_buffering=True)

@@ -23,7 +23,7 @@ from .cpu_features import BITS, REPEATED
 from .machine import Cache, Machine
 
 ALL = (1 << 64) - 1
-IDS_PER_CHIP_BITS = 3  # eight APIC identifiers per chip, see src/system
+IDS_PER_CHIP_BITS = 3  # eight APIC identifiers per chip (src/board/system_config.hh)
 
 
 @dataclass(frozen=True)

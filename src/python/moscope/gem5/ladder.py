@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The latency table on gem5: the same walks as the embedded engine's (latency_rows.py), played as a script. gem5 records no
+"""The latency table on gem5: the same walks as the embedded engine's (latencies/rows.py), played as a script. gem5 records no
 segments, so rows have none. The trace of a row is the file of its accesses with their times."""
 
 from dataclasses import dataclass

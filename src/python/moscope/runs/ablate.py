@@ -19,7 +19,7 @@ BAR = 40  # characters
 
 
 def chosen(fixes: str | None) -> list[int]:
-    """The fixes of a list such as `2,7`, in order; by default all that the kernel can switch."""
+    """The fixes of a list such as `2,7`, in order; by default all fixes that the kernel can switch."""
     known = kernel_names.numbers()
     if fixes is None:
         return known
@@ -36,7 +36,7 @@ def settings(fixes: list[int]) -> list[str]:
 
 
 def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.Plan:
-    """The plan of `moscope run` with these kernels, in a folder of its own."""
+    """The plan of `moscope run` for these kernels, in its own folder."""
     options.one_point("ablate", given)
     return options.make(replace(shared, out=shared.out or DEFAULT_OUT), replace(given, kernel=",".join(settings(chosen(fixes)))))
 
@@ -53,8 +53,8 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
 
 
 def within_error(point: dict[str, Any], base: dict[str, Any] | None) -> bool | None:
-    """Whether the throughput of a mix differs from that of the kernel that it changes by no more than the error (95 %); None of that
-    kernel itself, and if no error is known."""
+    """Whether the throughput of a mix differs from that of the kernel that it changes by no more than the error (95 %). None for
+    that kernel itself, and if an error is unknown."""
     if base is None or base is point:
         return None
     found = [(p.get("confidence") or {}).get("figures", {}).get("throughput_per_s") or {} for p in (base, point)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the network card does over time, queue by queue: card.parquet, of points with a card (docs/run-directory.md). Counts are those of
-the interval, depths those at its end."""
+"""The network card's activity over time, queue by queue: card.parquet, for points with a card (docs/run-directory.md). Counts are
+those of an interval, depths those at its end."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ COLUMNS = ("begin", "length", "queue", *COUNTS, "in_waiting", "in_buffers", "out
 
 
 class CardLoad:
-    """Begins with the counts as they are. `fifo_frames` to the last column are of the card as a whole, and equal for all queues."""
+    """Records the card's counts; it begins with their present values. The columns from `fifo_frames` on are for the card as a
+    whole, and equal for all queues."""
 
     def __init__(self, system: engine.System) -> None:
         self._system = system

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cache of booted guests: machines at their shell's first prompt, by the digest of all inputs.
+"""A cache of booted guests: machines at the first prompt of their shell, by the digest of all inputs.
 
 The key covers kernel, initial file system, command line, seed, and the machine as its firmware describes it. A changed
 workload program or another core count therefore gives another checkpoint. Protocol and link latencies are not part of the
@@ -27,7 +27,7 @@ from moscope.runs.guest import Guest, Progress
 if TYPE_CHECKING:
     from moscope.runs.inputs import Inputs
 
-# Files beyond these, the longest unused ones, are removed when another is made.
+# If there are more files than this when another is made, those that were unused for the longest time are removed.
 KEPT = 24
 DAMAGED = ("is truncated: expected the whole checkpoint", "was altered (a checksum does not match)")  # src/board/checkpoint.cc
 MARKERS = [initramfs.PROMPT, plan.PANIC]
@@ -79,13 +79,13 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
             _forget_the_oldest()
         os.utime(path)
         shown = console.read_bytes()
-    # The command line is the loader's matter, and restored memory has it already.
+    # The loader would use the command line, but restored memory contains it already.
     resumed = {**config, "restore": True, "kernel": "", "initrd": ""}
     return Start(resumed, path, shown, chosen)
 
 
 def restored(booted: Callable[[], Start], restore: Callable[[Start], engine.System]) -> tuple[Start, engine.System]:
-    """A start, and what `restore` makes of it. A checkpoint that is found to be damaged is removed, and booted once more."""
+    """A start, and the result of `restore` for it. A damaged checkpoint is removed, and the guest is booted once more."""
     from moscope.errors import UserError
 
     start = booted()
@@ -120,7 +120,8 @@ def _boot(config: dict[str, Any], path: Path, console: Path, report: Callable[[P
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Two points that start from the same checkpoint boot once. An interruption ends the wait for the lock."""
+    """Holds the lock of a checkpoint, so that two points that start from the same one boot only once. An interruption ends the
+    wait."""
     with path.open("w") as handle:
         while not locks.take(handle, wait=False):
             time.sleep(0.1)
@@ -135,7 +136,8 @@ def _remove_parts(path: Path) -> None:
 
 
 def _forget_the_oldest() -> None:
-    """Removes the longest unused checkpoints, except those whose lock is held. Others may remove and use them at the same time."""
+    """Removes the checkpoints that were unused for the longest time, except those whose lock is held. Other processes may do the
+    same at the same time, and use the files."""
     used = {path: at for path in folder().glob("*.ckpt") if (at := _last_used(path)) is not None}
     for path in sorted(used, key=lambda p: used[p], reverse=True)[KEPT:]:
         with path.with_suffix(".lock").open("w") as handle:
@@ -145,7 +147,7 @@ def _forget_the_oldest() -> None:
 
 
 def _last_used(path: Path) -> int | None:
-    """In nanoseconds; None if the file is gone."""
+    """The time of the last use in nanoseconds; None if the file is gone."""
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:

@@ -57,7 +57,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def opened(plan: Plan) -> Iterator[dict[str, dict[str, Any]]]:
-    """As open_for(). If no point is finished when the block ends, the folder is given up."""
+    """As open_for(). If no point is finished when the block ends, it gives up the folder."""
     found = open_for(plan)
     try:
         yield found
@@ -73,8 +73,8 @@ def release(out: Path) -> None:
 
 
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Which finished points must be measured again, and why: their inputs differ from the digests (runs/inputs.py) that `now`
-    has by point."""
+    """The finished points that must be measured again, and why: their inputs differ from the digests (runs/inputs.py) in `now`,
+    by point."""
     why = {}
     for name, point in found.items():
         before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
@@ -90,7 +90,7 @@ def engine_digest() -> str:
 
 
 def differences(kept: Path, plan: Plan) -> str:
-    """The first option that differs, as text."""
+    """The first option with another value than in the directory, as text."""
     before = document(kept)
     if before is None:
         return f"{kept.name} is damaged"
@@ -136,7 +136,7 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def write_point(folder: Path, result: "Result") -> None:
-    """Writes into a folder that gets its name when it is complete."""
+    """Writes the files of a point into a folder that is renamed when it is complete."""
     write_document(folder / "point.json", POINT_SCHEMA, result.point)
     write_document(folder / "stats.json", STATS_SCHEMA, result.stats)
     result.tables.write(folder)
@@ -144,7 +144,7 @@ def write_point(folder: Path, result: "Result") -> None:
 
 
 def write_document(file: Path, schema: str, contents: dict[str, Any]) -> None:
-    """A file of a point's folder, with its schema; the folder gets its name later."""
+    """Writes a file of a point's folder, with its schema; the folder is renamed later."""
     file.write_text(jsonio.dumps({"schema": schema, **contents}) + "\n", encoding="utf-8")
 
 

@@ -19,17 +19,17 @@ class System(engine.System, Protocol):
     def counts(self) -> dict[str, int]: ...
     def step_until(self, until: int, host_ms: int) -> dict[str, Any]: ...
     def enter_detailed(self) -> None: ...
-    def leave_detailed(self, host_ms: int) -> bool: ...  # False: to be called again
+    def leave_detailed(self, host_ms: int) -> bool: ...  # False: call it again
     def reset_stats(self) -> None: ...
     def watch_pages(self, format: str) -> None: ...  # JSON of a Namer's page_format
     def what_if(self, lines: str) -> None: ...  # JSON of analysis/whatif/lines.py; board/otherwise.hh
     def watch_code(self, places: str) -> None: ...  # JSON of runs/functions.py, before restore; board/program_probes.hh
     def allocations(self) -> tuple[bytes, bytes]: ...  # board/allocations.hh
-    def code_report(self) -> str: ...  # JSON: of each place its calls, and whether a core came there
+    def code_report(self) -> str: ...  # JSON: for each place, how often it was called, and whether a core reached it
     def stats_json(self) -> str: ...
-    def network(self) -> dict[str, Any]: ...  # counts, depths: of a network card
+    def network(self) -> dict[str, Any]: ...  # counts and depths of a network card
     def attribution_rows(self) -> PackedRows: ...
-    def keep_attribution(self) -> None: ...  # the moment of which kept_attribution_rows gives the rows
+    def keep_attribution(self) -> None: ...  # the moment for kept_attribution_rows
     def kept_attribution_rows(self) -> PackedRows: ...
     def record_epochs(self) -> None: ...
     def epoch_record(self) -> bytes: ...  # since record_epochs
@@ -59,7 +59,7 @@ def detailed(machine: Machine, say: Any) -> dict[str, Any]:
 
 
 def machine_states(machine: Machine) -> dict[str, list[str]]:
-    """The states of each kind of controller, by the numbers in transaction records."""
+    """The states of each kind of controller, by their numbers in transaction records."""
     from moscope import buildproto
 
     interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def machine_states(machine: Machine) -> dict[str, list[str]]:
 
 
 def machine_roles(machine: Machine) -> dict[str, Roles]:
-    """What each kind of controller is to the machine, by the protocol's interface."""
+    """The role of each kind of controller in the machine, from the protocol's interface."""
     from moscope import buildproto
 
     interface = json.loads(buildproto.ensure_protocol(str(machine.protocol)).interface.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def machine_roles(machine: Machine) -> dict[str, Roles]:
 
 
 def machine_types() -> list[str]:
-    """The kinds of controllers, by the numbers in transaction records."""
+    """The kinds of controllers, by their numbers in transaction records."""
     from moscope import _engine
 
     return list(_engine.MACHINE_TYPES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An episode of each of the point's hottest names: some tens of consecutive transactions of one of its lines, with the columns of
+"""Episodes: for each of the point's hottest names, some tens of consecutive transactions of one of its lines, with the columns of
 transactions.parquet. The engine keeps them for the lines with the most transactions (src/attribution/episodes.hh)."""
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NAME, SCHEMA = "episodes.parquet", "moscope.episodes/1"
 NAMES = 10
-ENOUGH = 8  # transactions with which a line's episode serves
+ENOUGH = 8  # transactions that are enough for a line's episode
 LINES = f"""
     WITH hottest AS (SELECT name, kind, row_number() OVER (ORDER BY waiting DESC, name, kind) AS rank FROM names
                      ORDER BY rank LIMIT {NAMES})
@@ -37,7 +37,8 @@ def write(folder: Path, raw: bytes, database: "Database", suppliers: Sequence[st
 
 
 def _lines(records: Any, candidates: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    """Of each name, the line that costs most of those with enough transactions, else the line with the most transactions."""
+    """A line for each name: the most expensive one that has enough transactions; if none has, the line with the most
+    transactions."""
     counts: dict[tuple[int, int], int] = {}
     for key in zip(records["line"].tolist(), records["use"].tolist(), strict=True):
         counts[key] = counts.get(key, 0) + 1

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions of a user's program that a run counts (`--count`) or begins at (`--begin call:NAME`): where they are in the files of the
-program and its libraries, for the engine's probes (board/program_probes.hh); and the system calls that it counts.
+"""Functions of a user's program that a run counts (`--count`) or at which it begins (`--begin call:NAME`). This module finds them
+in the files of the program and its libraries, for the engine's probes (board/program_probes.hh). It also handles counted system
+calls.
 
-A name is that of the symbol, or what it is demangled to, with or without parameters; a name without them means all overloads. The
-program's own functions come first: libraries are asked where it has none of that name.
+A name is a symbol, or its demangled form with or without parameters; a name without parameters means all overloads. The program's
+own functions take precedence: libraries are searched only if the program has no function of that name.
 """
 
 import json
@@ -21,18 +22,18 @@ from moscope.naming import debug_file, demangle, elf
 CALL = "call:"  # of --begin
 SYSTEM_CALL, ANY = "syscall:", "any"  # of --count
 PROGRAMS = "programs/"  # the folder of the user's program in the guest
-PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # of a function, which are no functions
+PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # parts that compilers split off from functions
 OF_FILE = re.compile(r"([\w.+-]+):(?!:)(.+)\Z")  # libz.so.1:inflate
 MOST_LISTED = 12
-BEGINS = "_start"  # a program's first instruction, of its own
-# Allocators of the C and C++ libraries by the symbols of their functions, and how the engine reads their arguments: mmap has the size
-# second as aligned_alloc does. Where one address has several symbols, the first of these counts.
+BEGINS = "_start"  # a program's first instruction, which belongs to the program itself
+# Symbols of allocators in the C and C++ libraries, and how the engine reads their arguments: mmap has the size second, as
+# aligned_alloc does. If an address has several symbols, the first of these is used.
 ALLOCATORS = {"malloc": "malloc", "calloc": "calloc", "realloc": "realloc", "aligned_alloc": "aligned", "memalign": "aligned",
               "posix_memalign": "posix_memalign", "valloc": "malloc", "free": "free", "mmap": "aligned", "mmap64": "aligned",
               "munmap": "free",
               **{f"_Zn{kind}m{how}": "malloc" for kind in "wa"
                  for how in ("", "RKSt9nothrow_t", "St11align_val_t", "St11align_val_tRKSt9nothrow_t")}}
-ALLOCATING = re.compile(r"lib(c|stdc\+\+|jemalloc|tcmalloc\w*|mimalloc)[.-]")  # libraries that have them
+ALLOCATING = re.compile(r"lib(c|stdc\+\+|jemalloc|tcmalloc\w*|mimalloc)[.-]")  # libraries that contain allocators
 
 
 class Watched(Protocol):
@@ -53,7 +54,8 @@ class Function:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Equal of the same code, under whatever name its file lies in the guest: the engine finds it by the file's content."""
+        """Identifies the code of a function. It is equal for the same file under different names in the guest, because the engine
+        finds code by the file's content."""
         return _digest(self.file), self.offset
 
     @property
@@ -64,12 +66,13 @@ class Function:
 
 @lru_cache
 def _digest(file: Path) -> str:
-    """A name can mean hundreds of functions of a file."""
+    """The digest of a file, computed once, because a name can mean hundreds of functions of a file."""
     return packages.digest_of(file)
 
 
 def of_file(path: Path) -> list[Function]:
-    """The functions of an ELF file by its symbols, or by those of its debug information; none of another file."""
+    """The functions of an ELF file, from its symbols and, if these are stripped, from its debug information; none for another
+    file."""
     try:
         file = elf.from_file(path)
     except (OSError, elf.NotElf):
@@ -85,7 +88,8 @@ def of_file(path: Path) -> list[Function]:
 
 
 def files(programs: Mapping[str, Path], program: str) -> tuple[list[Path], list[Path]]:
-    """The program's own file, and those that go along with it; `programs`: by their paths in the guest, moscope's own among them."""
+    """The program's own file, and the other files that go into the guest with it. `programs`: files by their paths in the guest,
+    including moscope's own."""
     along = {guest: path for guest, path in programs.items() if guest.startswith(("/", PROGRAMS))}
     own = [path for guest, path in along.items() if guest == PROGRAMS + program] or [
         path for guest, path in along.items() if guest.rsplit("/", 1)[-1] == program]
@@ -128,11 +132,12 @@ def allocators(programs: Mapping[str, Path], program: str) -> list[tuple[str, Fu
 
 
 class Probes:
-    """The probes of a point, in the engine's order, and what they say."""
+    """The probes of a point, in the engine's order, and their results."""
 
     def __init__(self, count: Sequence[str], begin: str | int | None, programs: Mapping[str, Path], program: str,
                  heap: bool = False, system_calls: Mapping[str, int] | None = None) -> None:
-        """`system_calls`: the kernel's, by name; None: not known yet, and not checked. UserError where something is not there."""
+        """`system_calls`: the numbers of the kernel's system calls by name; None if they are not known yet, so that names are not
+        checked. UserError for a function or system call that does not exist."""
         self.begin = begin if isinstance(begin, str) and begin.startswith(CALL) else ""
         self._counted = [(name, one) for name in count if not name.startswith(SYSTEM_CALL)
                          for one in find("--count", name, programs, program)]
@@ -142,7 +147,7 @@ class Probes:
                 raise UserError(f"--count {other} and --count {name}: are the same function: expected one of the two")
         self._system_calls = [(name, number(name, system_calls)) for name in count if name.startswith(SYSTEM_CALL)]
         self._stops = find("--begin", self.begin.removeprefix(CALL), programs, program) if self.begin else []
-        # Only where the message that the function was not called may be needed.
+        # Needed only for the error that the function of --begin was not called.
         self._seen = [one for path in files(programs, program)[0] for one in of_file(path)] if self.begin else []
         self._allocators = allocators(programs, program) if heap else []
 
@@ -151,11 +156,11 @@ class Probes:
 
     @property
     def names(self) -> list[str]:
-        """Of the functions, by the number of their probe."""
+        """The names of the functions, by the number of their probe."""
         return [one.name for one in (*(one for _, one in self._counted), *self._stops, *self._seen, *(one for _, one in self._allocators))]
 
     def text(self) -> str:
-        """For the engine."""
+        """The probes as JSON for the engine."""
         def place(one: Function, does: str, name: str) -> dict[str, Any]:
             return {"file": str(one.file), "offset": one.offset, "does": does, "name": name}
 
@@ -165,7 +170,7 @@ class Probes:
                            *({"system_call": which, "name": name} for name, which in self._system_calls)])
 
     def calls(self, system: Watched) -> dict[str, int]:
-        """Of each counted name, since the checkpoint that the run began with; empty if none is counted."""
+        """The calls of each counted name since the checkpoint from which the run began; empty if none is counted."""
         if not self._counted and not self._system_calls:
             return {}
         rows, last = json.loads(system.code_report()), len(self._system_calls)
@@ -176,14 +181,14 @@ class Probes:
         return found
 
     def ran(self, system: Watched) -> str:
-        """The program's functions that a core came to, of those that were looked for."""
+        """Those functions of the program that a core reached."""
         first = len(self._counted) + len(self._stops)
         rows = json.loads(system.code_report())[first:first + len(self._seen)]
         return listed(one.name for one, row in zip(self._seen, rows, strict=True) if row["reached"])
 
 
 def number(name: str, known: Mapping[str, int] | None) -> int:
-    """Of a system call, `syscall:write`; -1 for any."""
+    """The number of a system call such as `syscall:write`; -1 for any."""
     wanted = name.removeprefix(SYSTEM_CALL)
     if known is None or wanted == ANY:
         return -1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Drives a guest to a text on its console, to a marker of its workload, or to a simulated time. Any other end is an error:
-the guest's death, or a workload that ends too early.
+"""Runs a guest until a text appears on its console, until a marker of its workload, or until a simulated time. Any other
+end is an error: the guest's death, or a workload that ends too early.
 """
 
 import time
@@ -18,9 +18,9 @@ from moscope.runs.engine import System
 STEP_MS = 200
 OBSERVED_EVERY_FS = 200 * 10**9  # 200 us of simulated time
 FS_PER_S, FS_PER_MS = 10**15, 10**12
-# A core is busy that executes more than a quarter of what the busiest does, in each of these milliseconds.
+# A core is busy if it executes more than 1/BUSY_PART of the instructions of the busiest core in each of BUSY_MS milliseconds.
 BUSY_MS, BUSY_PART = 2, 4
-# The guest's watchdog: longer than this in simulated time none of the moments is waited for.
+# The guest's watchdog: the limit for any wait, in simulated time.
 LONGEST_S = 120
 WORK_ENDS = "workend"
 
@@ -41,14 +41,14 @@ class Guest:
     def __init__(self, system: System, report: Callable[[Progress], None], log: bytes = b"") -> None:
         self.system, self.report = system, report
         self.log = log
-        self.observe: Callable[[], None] = lambda: None  # asked between steps of detailed time
+        self.observe: Callable[[], None] = lambda: None  # called between steps of detailed time
         self._phase, self._part = "", 0.0
         self._seen: tuple[float, int] = (time.monotonic(), 0)
         self._rate = 0.0
 
     def phase(self, name: str, part: float = 0.0) -> None:
         self._phase, self._part = name, part
-        if part in (0.0, 1.0):  # within detailed time it goes on as before
+        if part in (0.0, 1.0):  # within detailed time, the count of instructions continues
             self._seen = (time.monotonic(), done(self.system.counts()))
             self._rate = 0.0
         self._tell()
@@ -69,8 +69,8 @@ class Guest:
                 raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 
     def until_busy(self, what: str) -> None:
-        """Runs until every core in use has executed instructions for a millisecond: none of them waits, whoever it works for. The
-        cores' instructions are looked at every millisecond."""
+        """Runs until every core in use is busy for BUSY_MS consecutive milliseconds, so that none of them waits. The instruction
+        counts of the cores are read every millisecond and include the kernel's instructions."""
         begun = int(self.system.counts()["ticks"])
         before, busy = self.system.stats()["per_core"], 0
         while busy < BUSY_MS:
@@ -85,7 +85,7 @@ class Guest:
 
     def until_time(self, tick: int, part: Callable[[int], float], observed: bool = True,
                    ends: tuple[str, ...] = (WORK_ENDS, initramfs.PROMPT)) -> bool:
-        """Runs to the simulated time; returns False if the workload has ended before. Observations are due at fixed simulated
+        """Runs to the simulated time; returns False if the workload ends before it. Observations are made at fixed simulated
         times, so that names do not depend on the speed of the host."""
         due = (int(self.system.counts()["ticks"]) // OBSERVED_EVERY_FS + 1) * OBSERVED_EVERY_FS if observed else tick
         while True:
@@ -101,7 +101,8 @@ class Guest:
             self._part = part(int(self.system.counts()["ticks"]))
 
     def until_before_windows(self, ticks: int) -> bool:
-        """Runs for some simulated time; returns False if the program has ended. The mark that ends windows says nothing before them."""
+        """Runs for some simulated time; returns False if the program has ended. The program's mark for the end of windows is
+        ignored here, before the windows."""
         return self.until_time(int(self.system.counts()["ticks"]) + ticks, lambda tick: 0.0, observed=False, ends=(initramfs.PROMPT,))
 
     def leave_detailed(self) -> None:
@@ -129,7 +130,7 @@ class Guest:
             return state
         if state == "marker":
             return detail
-        if state == "exit":  # of a program that ends its run on gem5 so; here it goes on, and its exit status tells how it ended
+        if state == "exit":  # a program that exits with gem5's instruction continues here; its exit status shows how it ended
             if answer["status"]:
                 raise WorkloadFailed(f"the guest ended the run ({detail}) with status {answer['status']}\n{self.last_words()}")
             return WORK_ENDS
@@ -146,7 +147,7 @@ class Guest:
     def _tell(self) -> None:
         counts, now = self.system.counts(), time.monotonic()
         at, before = self._seen
-        if now - at > 0.2:  # shorter times are not meaningful
+        if now - at > 0.2:  # the rate over a shorter time is not meaningful
             self._rate = max((done(counts) - before) / (now - at) / 1e6, 0.0)
         if now - at > 2:
             self._seen = (now, done(counts))
@@ -154,5 +155,5 @@ class Guest:
 
 
 def done(counts: Mapping[str, int]) -> int:
-    """Instructions, without those of spin loops, which cost almost no host time."""
+    """Executed instructions, without those of spin loops, which take almost no host time."""
     return counts["instructions"] - counts["spun"]

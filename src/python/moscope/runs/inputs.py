@@ -21,7 +21,7 @@ from moscope.schema.parameters import engine_json
 
 DIGITS = 16
 KERNEL_MINUTES = 7  # docs/kernels.md
-# Of each digest, how people call what it is of.
+# The words for each digest in messages to people.
 WORDS = {"engine": "another build of the engine", "kernel": "another kernel image", "programs": "other programs in the guest",
          "protocol": "another protocol", "machine": "another description of the machine"}
 
@@ -62,7 +62,7 @@ class Gatherer:
         if point.kernel not in self._kernels:
             self._kernels[point.kernel] = kernel.find(point.kernel, self.say)
         chosen = self._kernels[point.kernel]
-        modules = chosen.modules and chosen.modules.folder  # all of a kernel that its initial file system depends on
+        modules = chosen.modules and chosen.modules.folder  # the only part of a kernel on which its initial file system depends
         if modules not in self._images:
             self._images[modules] = initramfs.build(chosen, self.say, extra=self.programs)
         if point.memory_per_node not in self._detailed:
@@ -87,7 +87,7 @@ class Gatherer:
 
 
 def lacking(point: Point) -> list[str]:
-    """What a Gatherer would build for a point, in words; it builds nothing."""
+    """What a Gatherer would build for a point, in words. This function builds nothing."""
     from moscope import workloads
 
     found = [] if kernel.is_kept(point.kernel) else [f"{kernel.in_words(point.kernel)} ({KERNEL_MINUTES} minutes)"]

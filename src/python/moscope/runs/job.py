@@ -15,14 +15,14 @@ class Job:
     machine: str
     sets: list[str]
     seed: int
-    folder: str  # where the point's results go; made by the process, whole or not at all
+    folder: str  # where the point's results go; the process creates it, complete or not at all
     programs: dict[str, str]
-    attribution: bool = True  # who waits for which line is noted
-    threads: int | None = None  # of the host, chip beside chip; None: one
-    record_epochs: bool = False  # the chips run beside each other on one thread; the time of each goes into EPOCHS
-    what_if: list[dict[str, Any]] | None = None  # lines that are treated otherwise (board/otherwise.hh)
-    label: str = ""  # in progress and errors; the point's name if empty
-    inputs: dict[str, str] | None = None  # digests (runs/inputs.py) that it is to be made from, where that matters
+    attribution: bool = True  # whether waiting is attributed to lines
+    threads: int | None = None  # host threads that run chips in parallel; None: one
+    record_epochs: bool = False  # each chip is a logical process, on one thread; the time of each goes into EPOCHS
+    what_if: list[dict[str, Any]] | None = None  # lines that are treated differently (board/otherwise.hh)
+    label: str = ""  # for progress and errors; the point's name if empty
+    inputs: dict[str, str] | None = None  # digests (runs/inputs.py) that its inputs must have, if that matters
 
     @property
     def called(self) -> str:

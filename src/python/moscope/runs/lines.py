@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a point's tables to what its summary says: the hottest lines and names, and one sentence on what limits the point."""
+"""Derives a point's summary from its tables: the hottest lines and names, and one sentence on what limits the point."""
 
 import sys
 from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from analysis.database import Database
 
 MOST, MOST_FUNCTIONS = 20, 5
-# A share of the cores' time below which a cause is not worth naming.
+# A cause with a smaller share of the cores' time is not worth naming.
 WORTH = 0.10
 # The functions of each of the hottest lines, and of each of the hottest names, most first.
 OF_LINES = """
@@ -36,13 +36,14 @@ ROLES = {"writers": {"function": "writer_function", "weight": "count", "conditio
 
 
 def namer(system: System, kernel: Kernel, programs: dict[str, Path], root_image: Path | None = None) -> Namer:
-    """Names for lines and code from guest memory. It must be asked while the machine runs, since processes come and go, and at the end."""
+    """Names for lines and code, from guest memory. Its `observe` has to be called while the machine runs, because processes come
+    and go; names are asked for at the end."""
     return Namer(system, kernel.image, {name if name.startswith("/") else f"{registry.GUEST_FOLDER}/{name}": path
                                         for name, path in programs.items()}, ImageFiles(root_image).find if root_image else None)
 
 
 def database(tables: Tables) -> "Database":
-    """The tables for the queries that reports make, too."""
+    """The tables as a database, for queries; reports use the same queries."""
     if str(paths.root()) not in sys.path:
         sys.path.append(str(paths.root()))
     from analysis.database import Database
@@ -67,7 +68,7 @@ class Hottest:
                  "transfers": one["transfers"], "class": one["class"], **functions(one), **places(one)} for one in found]
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
-        """The same by name, over all lines."""
+        """The same by name, added up over all lines."""
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
         functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places("names")
         called = self._called(places)
@@ -82,14 +83,15 @@ class Hottest:
         return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
 
     def _places(self, table: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """The source lines of writers and waiters; nothing for code without debug information."""
+        """A function that gives the source lines of writers and waiters; nothing for code without debug information."""
         from analysis.places import KEYS, places
 
         found, key = places(self.database, "", table, MOST), KEYS[table]
         return lambda one: {role: listed for role, listed in found.get((one[key[0]], one[key[1]]), {}).items() if listed}
 
     def _called(self, own: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """The source lines that called what waits for a name; nothing where the program waits at source lines itself (`own`)."""
+        """A function that gives the source lines from which the waiting code was called. It gives nothing if the program itself
+        waits at source lines (`own`)."""
         from analysis.places import CALLED, called, callers
 
         found = called(self.chains.to_pylist()) if self.chains is not None else {}
@@ -101,8 +103,8 @@ class Hottest:
         return of
 
     def _shares(self, one: dict[str, Any], memory_stall: int) -> dict[str, float]:
-        """`stall_share` is of all memory stall in the windows; `wait_share` of that and all spinning together, `spin_share` the spinning
-        portion of `wait_share`."""
+        """`stall_share`: the fraction of all memory stall in the windows. `wait_share`: the fraction of all memory stall and
+        spinning. `spin_share`: the spinning portion of `wait_share`."""
         stall, spin = one["stall"], one["spin"]
         whole = memory_stall + self._spin
         return {"stall_share": min(stall / memory_stall, 1.0) if memory_stall else 0.0,
@@ -110,7 +112,7 @@ class Hottest:
 
 
 def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
-    """What the cores' time goes to, in a sentence; `hottest` are names."""
+    """What the cores spend their time on, in one sentence; `hottest` are names."""
     cycles, spin = figures["cycles"], figures["spin_cycles"]
     waiting, idle = cycles["memory"] + spin, cycles["idle"]
     waits = f"waiting for memory takes {waiting:.0%}"

@@ -13,7 +13,7 @@ Link = tuple[int, int]  # from, to: chips
 
 
 class LinkLoad:
-    """A machine without links has no file."""
+    """Records the load of links. A machine without links has no file."""
 
     def __init__(self, system: engine.System) -> None:
         self._system = system

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory-level parallelism by function: loads.parquet, of points whose cores overlap their misses (src/attribution/loads_in_flight.hh)."""
+"""Memory-level parallelism by function: loads.parquet, for points whose cores overlap their misses
+(src/attribution/loads_in_flight.hh)."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ RECORD = arrow.dtype(records.LOAD)
 
 
 def write(folder: Path, packed: bytes, namer: Namer) -> dict[str, float]:
-    """Writes the file; returns what point.json says of it. Nothing of cores that have one load under way at a time."""
+    """Writes the file and returns its figures for point.json; nothing for cores that have one load under way at a time."""
     from pyarrow import parquet
 
     if not packed:

@@ -34,15 +34,16 @@ def run(plan: Plan, shared: Shared) -> Outcome:
     with directory.opened(plan) as found:
         try:
             return measure(plan, shared, found)
-        except KeyboardInterrupt:  # while kernels are built or the report is written, too
+        except KeyboardInterrupt:  # also while kernels are built or the report is written
             shared.say(f"{len(found)} of {len(plan.points)} points are finished and kept in {plan.out}; repeat the command to resume")
             raise
 
 
 def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
             watch: Callable[[bool, int, int], display.Display] = display.Display) -> Outcome:
-    """Measures the points that `found` lacks, adds them to it, and writes the report. `watch` makes what shows the progress."""
-    # Builds kernels and protocols once, not once in each process.
+    """Measures the points that `found` lacks, adds them to `found`, and writes the report. `watch` creates the display of the
+    progress."""
+    # Builds kernels and protocols once here, instead of once in each process.
     gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
     again = directory.outdated(found, wanted)
@@ -60,7 +61,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
 
     if again:
         (plan.out / directory.REPORT).unlink(missing_ok=True)
-        directory.write_run(plan, points(), ok=False)  # outdated points must not appear in it, even if the run is interrupted
+        directory.write_run(plan, points(), ok=False)  # an interrupted run must not list outdated points
     try:
         with watch(shared.quiet, len(plan.points), len(found)) as shown:
 
@@ -72,7 +73,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
             jobs = [job.job(plan, p, directory.point_folder(plan.out, p).absolute(), wanted[p.name]) for p in missing]
             failed = pool.run(jobs, shown.show, finished)
     except BaseException:
-        # Of an interrupted run also those whose process had just put them in place.
+        # After an interruption, also adds points that a process has completed in the meantime.
         left = {p.name: point for p in missing if p.name not in found
                 and (point := directory.finished(directory.point_folder(plan.out, p))) is not None}
         found.update({name: point for name, point in left.items() if name not in directory.outdated(left, wanted)})
@@ -82,7 +83,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
     try:
         if document["points"] and report(plan, shared):
             document = directory.write_run(plan, points(), ok=document["ok"])
-    except Exception as error:  # noqa: BLE001  the points exist; their own failures count as well
+    except Exception as error:  # noqa: BLE001  the points exist; errors of the points also count
         failed.append(as_error(error, "moscope run: the report"))
     return Outcome(document, failed)
 

@@ -32,14 +32,14 @@ DEFAULT_OUT = Path("moscope-out/run")
 DEFAULT_CORES = "1,12,24,36,48"
 DEFAULT_WORKLOAD = "exim"
 DEFAULT_WINDOWS = 3
-MOST_WINDOWS_UNTIL_ERROR = 50  # with --until-error and without --windows
+MOST_WINDOWS_UNTIL_ERROR = 50  # the limit with --until-error but without --windows
 DETAILS = ("table", "full")
-# --window: that of the workload for rough results.
+# --window short: the workload's window for rough results.
 SHORT, SHORTER = "short", 3
-# --begin: all cores in use run.
+# --begin threads: begin when all cores in use run.
 BUSY = "threads"
 MOST_THREADS = 64
-# Kernel addresses that do not differ from boot to boot, so that those of two runs can be compared.
+# Kernel addresses that are the same at each boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
 
 
@@ -58,14 +58,14 @@ class Point:
     windows: int
     detail: str
     memory_per_node: str
-    begin: str | int | None = None  # what detailed time begins with: a marker, a time after the workload's start, None: its own marker
-    packages: str | None = None  # of the distribution, with commas, in the root image
+    begin: str | int | None = None  # start of detailed time: a marker, a time after the workload's start, None: its own marker
+    packages: str | None = None  # packages of the distribution in the root image, separated by commas
     steering: str | None = None  # of a network card
     image: str | None = None  # shell script that completes the root image
-    until_error: float | None = None  # standard error of throughput, as a fraction of it, that ends the windows; `windows` is the limit
+    until_error: float | None = None  # standard error of throughput, as a fraction, that ends the windows; at most `windows`
     cycle: int | None = None  # the period of the work, if it has one
-    count: list[str] | None = None  # functions whose calls are the operations; None: what the program marks
-    first_port: int | None = None  # of the service, for a network card that chooses receive queues by port
+    count: list[str] | None = None  # functions whose calls are the operations; None: the program marks operations
+    first_port: int | None = None  # first port of the service, for a network card that chooses receive queues by port
 
     @property
     def name(self) -> str:
@@ -84,10 +84,11 @@ class Plan:
     programs: dict[str, Path] = field(default_factory=dict)
     threads: int | None = None
     own: own_program.Asked | None = None  # the user's own program
-    folders: dict[str, str] = field(default_factory=dict)  # of workloads that are not the checkout's, by name
+    folders: dict[str, str] = field(default_factory=dict)  # folders of workloads outside the checkout, by name
 
     def processes(self) -> dict[str, str]:
-        """That chips are processes of their own, whose results differ from those of one in some times (docs/architecture.md)."""
+        """Records that chips are separate logical processes. Some times in the results then differ from a run with one process
+        (docs/architecture.md)."""
         return {"processes": "several"} if (self.threads or 1) > 1 else {}
 
     def identity(self) -> dict[str, Any]:
@@ -215,7 +216,7 @@ def beginning(text: str | None) -> str | int | None:
 
 
 def _sensible(counts: list[int], work: "Workload", options: Options) -> list[int]:
-    """Of the default core counts, those that the workload can use; of given core counts, all."""
+    """The default core counts that the workload can use; core counts given by the user are all kept."""
     if options.cores or work.most_cores is None:
         return counts
     return [n for n in counts if n <= work.most_cores] or counts[:1]
@@ -228,7 +229,7 @@ def windows_of(work: "Workload", cores: int, window: int) -> int:
 
 
 def cycle_of(work: "Workload", cores: int, window: int, windows: int | None) -> int | None:
-    """The period of the work. UserError if so many windows do not cover one."""
+    """The period of the work, None without one. UserError if this many windows do not cover one period."""
     if not work.cycle:
         return None
     cycle = default_time(work.cycle, cores)
@@ -239,7 +240,7 @@ def cycle_of(work: "Workload", cores: int, window: int, windows: int | None) -> 
 
 
 def window_of(work: "Workload", cores: int, short: bool) -> int:
-    """The workload's own; the short one is a third of it where the workload does not say."""
+    """The workload's window. If the workload does not give a short one, it is a third of the ordinary window."""
     if short and work.short_window:
         return default_time(work.short_window, cores)
     return default_time(work.window, cores) // (SHORTER if short else 1)
@@ -251,14 +252,15 @@ def default_time(text: str | Callable[[int], str], cores: int) -> int:
 
 
 def one_point(command: str, options: Options) -> None:
-    """UserError if a command that measures one point is asked for several."""
+    """Raises UserError if a command that measures one point is given several."""
     for option, text in (("--workload", options.workload), ("--cores", options.cores)):
         if text is not None and len(parts := names(option, text)) > 1:
             raise UserError(f"{option}: {command} takes one, not {len(parts)}: expected one, such as {parts[0]}")
 
 
 def default_cores(machine: Machine) -> str:
-    """Of the default core counts those that the machine has; with fewer than the largest, all its cores, too."""
+    """The default core counts that the machine has. A machine with fewer cores than the largest of them also gets its own number
+    of cores."""
     usual = [int(n) for n in DEFAULT_CORES.split(",")]
     return ",".join(map(str, [*(n for n in usual[:-1] if n < machine.cores), min(machine.cores, usual[-1])]))
 
@@ -290,7 +292,7 @@ def names(option: str, text: str) -> list[str]:
 
 
 def kernels(text: str) -> list[str]:
-    """`stock,stock+7,14,pk@split` names three kernels: a number belongs to the mix before it."""
+    """Splits a list of kernels. `stock,stock+7,14,pk@split` names three: a number belongs to the mix before it."""
     return [kernel.check_name(name.replace(";", ",")) for name in names("--kernel", re.sub(r"(?<=[0-9]),(?=[0-9]+([,@]|$))", ";", text))]
 
 

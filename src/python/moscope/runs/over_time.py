@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run records over time: each window is divided into intervals, at whose ends counts of the engine are read. The machine stops
-for that as at the end of a window, which alters nothing."""
+"""Data that a run records over time: each window is divided into intervals, and counters of the engine are read at the end of
+each. The machine stops there as at the end of a window, which does not affect the results."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from moscope.runs.guest import Guest
 
-PARTS = 25  # of a window
+PARTS = 25  # intervals of a window
 
 
 class Watched(Protocol):
-    """Reads counts and keeps a row, or several, of each interval; `keep`: the window of the rows so far counts."""
+    """Reads counters and adds one or more rows for each interval. `keep` accepts the rows so far, because their window counts."""
 
     def read(self, begin: int, length: int) -> None: ...
     def keep(self) -> None: ...
@@ -20,13 +20,13 @@ class Watched(Protocol):
 
 
 class OverTime:
-    """Begins when the engine's counts are zero; `begin` in femtoseconds."""
+    """Drives the recording. It has to be created when the engine's counts are zero; `begin` in femtoseconds."""
 
     def __init__(self, guest: Guest, begin: int, watched: Sequence[Watched]) -> None:
         self._guest, self._at, self._watched = guest, begin, watched
 
     def until_time(self, tick: int, part: Callable[[int], float]) -> bool:
-        """As Guest.until_time, to the end of a window."""
+        """As Guest.until_time, to the end of a window, with readings at the ends of intervals."""
         if not self._watched:
             return self._guest.until_time(tick, part)
         begin = self._at
@@ -42,7 +42,7 @@ class OverTime:
         return True
 
     def keep(self) -> None:
-        """The window counts."""
+        """Accepts the rows of the window."""
         for one in self._watched:
             one.keep()
 
@@ -52,7 +52,7 @@ class OverTime:
 
 
 class Rows:
-    """Rows of whole numbers, of which those of windows that count go into a file."""
+    """Rows of whole numbers; those of accepted windows are written to a file."""
 
     def __init__(self, name: str, schema: str, columns: Sequence[str]) -> None:
         self._name, self._schema, self._columns = name, schema, columns
@@ -66,7 +66,7 @@ class Rows:
         self._kept = len(self._rows)
 
     def write(self, folder: Path) -> None:
-        """Without rows there is no file."""
+        """Writes the file, unless there are no rows."""
         import pyarrow
         from pyarrow import parquet
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope run --program 'FILE ARG ..'`: runs a user's Linux program instead of a workload.
 
-The program needs no change: with `--begin T`, detailed simulation starts at a time. If it executes gem5's
-pseudo-instructions, m5_work_begin(0, 0) starts detailed simulation, and each m5_work_end of another work item counts an
-operation. What the program needs goes along: its shared libraries, a script's interpreter, Debian packages, files, standard input.
-Errors that can be detected in the files are reported before the boot.
+The program needs no change: with `--begin T`, detailed simulation starts after a given time. If it executes gem5's
+pseudo-instructions, m5_work_begin(0, 0) starts detailed simulation, and each m5_work_end of another work item counts an operation.
+Everything that the program needs is put into the guest: its shared libraries, a script's interpreter, Debian packages, files,
+standard input. Errors that can be detected in the files are reported before the boot.
 """
 
 import re
@@ -24,14 +24,14 @@ from moscope.workloads.registry import GUEST_FOLDER, Workload
 WORK_BEGINS = "workbegin"
 WORK_BEGIN_CODE = bytes((0x0F, 0x04, 0x5A, 0x00))
 FOLDER, TAKEN, STDIN = "programs", "work", "stdin"
-# What the guest's shell takes as one line.
+# The longest line that the guest's shell accepts.
 LONGEST_COMMAND = 900
 RIGHT = "expected a Linux program for x86-64, or a script"
 UNMARKED = "does not mark the start of detailed simulation: expected --begin with a time, threads, call:FUNCTION, or a text of its output"
 ENDED = "moscope: program ended with status "
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._+-]+\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-# Interpreters of scripts that a package has; the guest's shell is busybox's.
+# Interpreters of scripts that come from packages; the shell itself is the guest's busybox.
 OF_PACKAGES = {"python3": "python3", "python": "python3", "perl": "perl", "bash": "bash"}
 SHELLS = {"sh", "ash"}
 IN_GUEST = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/games")
@@ -40,7 +40,7 @@ _MACHINE_X86_64 = 62
 
 @dataclass(frozen=True)
 class Asked:
-    """The options that say what runs; as run.json keeps them."""
+    """The options that describe the user's program, as run.json keeps them."""
 
     text: str
     packages: tuple[str, ...] = ()
@@ -51,14 +51,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class OwnProgram(Workload):
-    path: Path | None = None  # of a file of this system; None: a package's
-    place: str = ""  # in the guest
-    around: tuple[str, str] = ("", "")  # before and after it in the shell's line
+    path: Path | None = None  # a file of this system; None: the program is in a package
+    place: str = ""  # its path in the guest
+    around: tuple[str, str] = ("", "")  # text before and after the program in the shell's line
     along: dict[str, Path] = field(default_factory=dict)  # files for the guest, by their paths there
 
     @property
     def family(self) -> str:
-        """None: its results are not checked."""
+        """Empty: the results of a user's program are not checked."""
         return ""
 
     @property
@@ -94,7 +94,7 @@ def parse(asked: Asked, marked: bool, say: Say = print) -> OwnProgram:
     if path is not None:
         content = check(path, marked)
         place = f"{GUEST_FOLDER}/{FOLDER}/{path.name}"
-        along[f"{FOLDER}/{path.name}"] = path.absolute()  # it is read later, perhaps in another folder
+        along[f"{FOLDER}/{path.name}"] = path.absolute()  # absolute, because it is read later, perhaps in another folder
         if content[:2] == b"#!":
             packaged |= _interpreter(path, content, packaged, say)
         else:
@@ -109,7 +109,7 @@ def parse(asked: Asked, marked: bool, say: Say = print) -> OwnProgram:
 
 
 def _around(asked: Asked, folders: list[str]) -> tuple[str, str]:
-    """What the shell does before and after the program: another folder, variables, standard input."""
+    """The parts of the shell's line before and after the program: change of folder, variables, standard input."""
     variables = [*asked.variables, *([f"LD_LIBRARY_PATH={':'.join(folders)}"] if folders else [])]
     for one in variables:
         if not (VARIABLE.match(one) and one.isascii() and one.isprintable()):
@@ -120,7 +120,7 @@ def _around(asked: Asked, folders: list[str]) -> tuple[str, str]:
 
 
 def _taken(asked: Asked) -> dict[str, Path]:
-    """The folder and the standard input that go along."""
+    """The files of the folder and the standard input that the user gives."""
     found: dict[str, Path] = {}
     if asked.stdin:
         found[STDIN] = _readable("--stdin", Path(asked.stdin)).absolute()
@@ -141,7 +141,7 @@ def _readable(option: str, path: Path) -> Path:
 
 
 def _packaged(word: str, packaged: dict[str, Path]) -> str:
-    """The place of a packages' program in the guest; empty if it is none."""
+    """The path in the guest of a program from a package; empty if there is none."""
     places = [word] if word.startswith("/") else [f"{folder}/{word}" for folder in IN_GUEST] if "/" not in word else []
     return next((place for place in places if place in packaged), "")
 
@@ -157,7 +157,7 @@ def _file(word: str) -> Path:
 
 
 def _interpreter(path: Path, content: bytes, packaged: dict[str, Path], say: Say) -> dict[str, Path]:
-    """The files of a script's interpreter, where they are not there already."""
+    """The files of a script's interpreter, unless the guest has them already."""
     line = content.partition(b"\n")[0][2:].decode(errors="replace").split()
     if line and line[0].endswith("/env"):
         line = [f"{IN_GUEST[0]}/{word}" for word in line[1:] if not word.startswith("-")]

@@ -34,18 +34,18 @@ from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
 Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows, "Recorded"]
-# The marker from which --begin counts a time: the serial console takes tens of milliseconds to accept a command. The typed command
-# does not contain the marker itself.
 EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
 RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_function
          ORDER BY sum(stall + spin) DESC, waiter_function"""
-MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are no sums
+MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are maxima, not sums
+# With a time for --begin, the shell first prints this marker, and the time counts from there: the serial console takes tens of
+# milliseconds to accept a command. The typed command does not contain the marker itself.
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the engine has recorded besides its counts, packed."""
+    """Data that the engine has recorded in addition to its counts, packed."""
 
     episodes: bytes
     loads: bytes
@@ -110,7 +110,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         namer.allocated(system.allocations(), probes.names)
         namer.sampled(recorded.stacks)
         tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
-        del packed  # gigabytes, if a workload touches much memory
+        del packed  # it takes gigabytes if a workload touches much memory
         kinds, states, naming = engine.machine_types(), engine.machine_states(inputs.machine), transactions.Naming(namer, tables.lines)
         if log:
             transactions.convert(log, folder / transactions.NAME, kinds, states, naming)
@@ -134,7 +134,8 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Names and tables are millions of objects, few of them in cycles, for which Python would look again and again."""
+    """Names and tables consist of millions of objects, few of them in cycles; Python's collector would search them again and
+    again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -145,7 +146,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 def prefetched(stats: dict[str, Any]) -> dict[str, Any]:
-    """What prefetchers counted, summed over the machine; nothing if it has none."""
+    """The counts of the prefetchers, added up over the machine; nothing if there are none."""
     memory = stats.get("machine", {})
     found = {}
     for level, of, name in (("l1d", "cores", "prefetch"), ("l1i", "cores", "instruction_prefetch"), ("dram", "dram", "prefetch")):
@@ -155,7 +156,7 @@ def prefetched(stats: dict[str, Any]) -> dict[str, Any]:
 
 
 def side_by_side(job: Job) -> dict[str, Any]:
-    """Of the engine's configuration: how many host threads run the machine's chips; one has one queue for all."""
+    """The number of host threads for the engine's configuration. Without it, the whole machine has one event queue."""
     if job.record_epochs:
         return {"threads": 1}
     threads = job.threads
@@ -172,7 +173,7 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
 
 
 def uncalled(point: Point, stats: dict[str, Any], hottest: lines.Hottest) -> list[str]:
-    """A sentence for each counted function or system call without a call in the windows."""
+    """A sentence for each counted function or system call that was not called in the windows."""
     if not (names := [name for name, calls in stats.get("calls", {}).items() if not calls]):
         return []
     ran = functions.listed(row["waiter_function"] for row in hottest.database.rows(RAN))
@@ -181,12 +182,12 @@ def uncalled(point: Point, stats: dict[str, Any], hottest: lines.Hottest) -> lis
 
 
 def shown(begin: str | int | None) -> bool:
-    """Whether detailed time begins with a text on the console."""
+    """Whether detailed time begins at a text on the console."""
     return isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL)
 
 
 def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) -> None:
-    """Runs from the prompt to the start of detailed simulation: by default, the workload's steady state."""
+    """Runs from the prompt to the start of detailed simulation; by default, this is the workload's steady state."""
     guest.phase(f"start {point.workload}")
     if isinstance(point.begin, int) or point.begin == BUSY:
         guest.type_in(f"{SAY_STARTS}; {point.command}\n")
@@ -224,7 +225,7 @@ def begin_text(begin: str | int | None) -> str:
 
 
 def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, roles: Mapping[str, Roles] | None = None) -> columns.Tables:
-    """The point's tables. Every run checks that no stall and no spinning is lost on the way to names."""
+    """The point's tables. Checks in every run that no stall and no spin time is lost during naming."""
     tables = columns.tables(names, packed, engine.machine_types(), roles or {})
     for column, all_cores in (("stall", "exposed"), ("spin", "spin")):
         if (total := tables.total(column)) != attribution.get(all_cores, 0):
@@ -234,9 +235,9 @@ def name(names: columns.Names, attribution: dict[str, Any], packed: PackedRows, 
 
 def detailed(guest: Guest, point: Point, log: Path | None = None,
              record_epochs: bool = False, probes: functions.Probes | None = None, folder: Path | None = None) -> Windows:
-    """The windows, what the engine counted in them, its rows of all lines, pairs and transfers, and what it recorded besides. If the
-    workload ends early, the windows that were complete count, and if it ends within the first window, that one up to the end. `log` is
-    cut to them. What is recorded over time goes into `folder`."""
+    """Runs warm-up and windows. Returns the windows, the engine's counts in them, its rows of all lines, pairs and transfers, and
+    the other recorded data. If the workload ends early, only complete windows count; if it ends within the first window, this
+    window counts up to the end. `log` is cut to the windows that count. Data recorded over time goes into `folder`."""
     system = guest.system
     begun = int(system.counts()["ticks"])
     length = point.warmup + point.windows * point.window
@@ -293,7 +294,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
 
 
 def network_counts(system: engine.System) -> dict[str, int]:
-    """What the network card has counted since the boot; empty without a card."""
+    """The network card's counts since the boot; empty without a card."""
     return {name: int(n) for name, n in system.stats().get("network", {}).items()}
 
 

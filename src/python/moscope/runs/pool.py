@@ -23,10 +23,10 @@ from moscope.runs.guest import Progress
 from moscope.runs.job import Job
 from moscope.runs.windows import FS_PER_MS
 
-# Host memory that a point is taken to need, of which the rest is left for others: of the machine, of each core, and of each core's
-# accesses in a millisecond of the windows, which are kept until their lines are named.
+# Host memory that is reserved for a point: for the machine, for each core, and for each core's accesses in a millisecond of the
+# windows, which are kept until their lines are named. Other points get the rest.
 BASE_BYTES, CORE_BYTES, CORE_MS_BYTES = 1200 << 20, 24 << 20, 5 << 20
-SPARE = 1.15  # for points that keep more than those of their kind before
+SPARE = 1.15  # allowance for points that keep more than earlier points of their kind
 GRACE_S = 10.0
 
 Start = Callable[[Job, IO[bytes]], "subprocess.Popen[bytes]"]
@@ -48,7 +48,7 @@ class Running:
             try:
                 said.put((self, json.loads(line)))
             except ValueError:
-                continue  # the last words of a process that was killed
+                continue  # an incomplete line of a process that was killed
         said.put((self, None))
 
     def error(self) -> MoscopeError:
@@ -72,13 +72,13 @@ def start_process(job: Job, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen([sys.executable, "-P", "-m", "moscope.runs.worker"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=stderr, env=_environment())
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as to:  # the end of a process that reads nothing is its error
+    with contextlib.suppress(BrokenPipeError), process.stdin as to:  # a process that ends without reading has its own error
         to.write(job.text().encode())
     return process
 
 
 def _environment() -> dict[str, str]:
-    """With this package first, whatever else the caller imports from."""
+    """The environment for processes: they import this package, whatever other packages the caller imports from."""
     others = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(paths.import_dir()), others]))}
 
@@ -100,7 +100,7 @@ def machine_bytes(cores: int) -> int:
 
 
 def wanted_bytes(job: Job, kept_bytes_per_ms: float | None = None) -> int:
-    """`kept_bytes_per_ms`: of all cores in the windows, where it is known from earlier points."""
+    """The host memory to reserve for a job. `kept_bytes_per_ms`: for all cores, if it is known from earlier points."""
     point = job.point
     kept_ms = point.windows * point.window / FS_PER_MS if job.attribution else 0.0
     rate = CORE_MS_BYTES * point.cores if kept_bytes_per_ms is None else SPARE * kept_bytes_per_ms
@@ -108,7 +108,7 @@ def wanted_bytes(job: Job, kept_bytes_per_ms: float | None = None) -> int:
 
 
 def used_bytes(process: int) -> int:
-    """Host memory that a process has; 0 if it is not there."""
+    """Host memory in use by a process; 0 if it does not exist."""
     try:
         with open(f"/proc/{process}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -117,7 +117,7 @@ def used_bytes(process: int) -> int:
 
 
 def still_wanted(one: Running) -> int:
-    """What a process has not taken yet of what it is taken to need."""
+    """The part of a process's reserved memory that it has not used yet."""
     return max(0, wanted_bytes(one.job) - used_bytes(one.process.pid))
 
 

@@ -12,7 +12,7 @@ from moscope.naming.own_code import INLINED
 from moscope.naming.unwind import chains
 
 NAME, SCHEMA = "stacks.parquet", "moscope.stacks/1"
-NOTHING = ("", "")  # name and kind of a line that has no row
+NOTHING = ("", "")  # name and kind for a line that has no row
 INTERRUPT = re.compile(r"asm_(sysvec|common_interrupt|exc_nmi)|(sysvec|common_interrupt|exc_nmi)")  # entries of the kernel
 TEXTS = ("name", "kind", "process", "at_function", "at_source", "at_inlined")
 
@@ -50,8 +50,8 @@ def table(packed: bytes, namer: Namer, lines: Any) -> Any:
 
 
 def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
-    """Function, source line and inlined functions of the innermost instruction of the program in a chain that has a source line; empty
-    without, and where the program did not call what waits: it was interrupted."""
+    """Function, source line and inlined functions of the innermost instruction of the program that has a source line. Empty if
+    there is none, or if the program was interrupted, so that it did not call the waiting code."""
     if any(INTERRUPT.match(namer.code(address)) for address in chain if address >= chains.KERNEL_HALF):
         return "", "", ""
     for address in chain:
@@ -69,7 +69,7 @@ def _functions(namer: Namer, address: int, space: int) -> Iterator[str]:
 
 
 def _names(lines: Any, wanted: set[int]) -> dict[int, tuple[str, str]]:
-    """Name and kind of each wanted line, of its use with the most waiting. A point can have ten million lines."""
+    """Name and kind of each wanted line, for the use of its page with the most waiting. A point can have ten million lines."""
     import numpy
 
     sampled = numpy.fromiter(wanted, numpy.uint64, len(wanted))

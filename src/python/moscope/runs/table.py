@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The results of a run as a person reads them on the terminal."""
+"""The results of a run for people, on the terminal."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "c
 
 
 def show(document: dict[str, Any]) -> None:
-    """Points in a table, then what limits each and its hottest lines."""
+    """Prints the points in a table, then what limits each point and its hottest lines."""
     console = terminal.console()
     operations = {p["operation"] for p in document["points"]}
     unit = operations.pop() if len(operations) == 1 else "operations"
@@ -53,7 +53,7 @@ def at(place: dict[str, Any]) -> str:
 
 
 def until_error(found: dict[str, Any]) -> str:
-    """What `--until-error` came to, in words."""
+    """The result of `--until-error`, in words."""
     reached = "unknown" if found["reached"] is None else f"{found['reached']:.1%}"
     taken = f"{number(found['windows'], 'window')} of at most {found['limit']}"
     if found["met"]:

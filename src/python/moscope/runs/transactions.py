@@ -54,14 +54,14 @@ class Naming:
 
 
 def _key(line: Any, use: Any) -> Any:
-    """A line during one use of its page. Guests have less than 2**38 bytes of memory."""
+    """A number for a line during one use of its page. Guests have less than 2**38 bytes of memory."""
     return line >> 6 << 32 | use
 
 
 def convert(raw: Path, parquet: Path, suppliers: Sequence[str], states: Mapping[str, Sequence[str]], named: Naming,
             at_a_time: int = ROWS) -> int:
-    """Writes `parquet`, removes `raw`; returns the number of rows. `suppliers`: the protocol's machines, in order; `states`: of
-    each machine, likewise."""
+    """Writes `parquet`, removes `raw`; returns the number of rows. `suppliers`: the protocol's machines, in order; `states`: the
+    states of each machine, in order."""
     import numpy
     from pyarrow import parquet as pq
 
@@ -107,7 +107,8 @@ def table(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[st
 
 
 def state_names(block: Any, suppliers: Sequence[str], states: Mapping[str, Sequence[str]]) -> Any:
-    """The state of each record's supplier by name; the numbers are those of its machine. Null where no controller sent the line."""
+    """The state of each record's supplier by name; the numbers are those of its machine type. Null where no controller sent the
+    line."""
     import numpy
 
     words = sorted({state for of_one in states.values() for state in of_one}) + ["unknown"]
@@ -120,7 +121,7 @@ def state_names(block: Any, suppliers: Sequence[str], states: Mapping[str, Seque
 
 
 def spelled(numbers: Any, known: Sequence[str], unknown: Any = None) -> Any:
-    """Numbers as words, each written once; null where `unknown`."""
+    """Numbers as a dictionary array of words, each stored once; null where the number is `unknown`."""
     import pyarrow
 
     return pyarrow.DictionaryArray.from_arrays(pyarrow.array(numbers, mask=unknown), pyarrow.array(known, pyarrow.string()))

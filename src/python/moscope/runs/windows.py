@@ -31,7 +31,7 @@ def host_time() -> HostTime:
 
 @dataclass(frozen=True)
 class Moment:
-    """Counts since the end of the warm-up; times in femtoseconds, summed over all cores. `spent[kind, "kernel" or "user"]`."""
+    """Counts since the end of the warm-up; times in femtoseconds, added up over all cores. `spent[kind, "kernel" or "user"]`."""
 
     tick: int
     operations: int
@@ -41,7 +41,7 @@ class Moment:
     spent: dict[tuple[str, str], int]
     host_s: float = 0.0
     cpu_s: float = 0.0  # of this process
-    spin: int = 0  # of `spent`, in spin loops
+    spin: int = 0  # the part of `spent` in spin loops
 
     def __sub__(self, before: "Moment") -> "Moment":
         return Moment(self.tick - before.tick, self.operations - before.operations, self.instructions - before.instructions,
@@ -50,7 +50,7 @@ class Moment:
                       self.cpu_s - before.cpu_s, self.spin - before.spin)
 
     def at(self, host: HostTime) -> "Moment":
-        """The same counts at another host time: taking a snapshot takes time that belongs to no window."""
+        """The same counts at another host time. The time that a snapshot takes belongs to no window."""
         return replace(self, host_s=host.elapsed, cpu_s=host.cpu)
 
 
@@ -95,13 +95,14 @@ def standard_error(values: list[float]) -> float | None:
 
 
 def parts_of_the_work(windows: list[Moment], cycle: int | None) -> bool:
-    """Whether windows differ because they are different parts of work that repeats itself every `cycle`: those of fewer than two."""
+    """Whether windows differ because they are different parts of work that repeats every `cycle`: true if they cover less than
+    two cycles."""
     return bool(cycle) and sum(w.tick for w in windows) < 2 * (cycle or 0)
 
 
 def estimate(windows: list[Moment], cycle: int | None, amounts: list[float], per: list[float]) -> confidence.Mean:
-    """As confidence.estimate, of operations or per operation. The spread of windows that are different parts of the work says nothing of
-    the error."""
+    """As confidence.estimate, for operations or for amounts per operation. If the windows are different parts of the work, their
+    spread says nothing about the error, so there is none."""
     mean = confidence.estimate(amounts, per, sum(w.operations for w in windows))
     return mean.without_error() if parts_of_the_work(windows, cycle) else mean
 
@@ -125,7 +126,7 @@ def enough(windows: list[Moment], relative: float | None, cycle: int | None = No
 
 
 def until(windows: list[Moment], wanted: float, limit: int, cycle: int | None = None) -> dict[str, Any]:
-    """What `--until-error` came to."""
+    """The result of `--until-error`."""
     mean = throughput(windows, cycle)
     known = mean.stderr is not None and mean.value
     return {"wanted": wanted, "reached": mean.relative if known else None, "met": mean.enough(wanted),
@@ -133,7 +134,7 @@ def until(windows: list[Moment], wanted: float, limit: int, cycle: int | None = 
 
 
 def unmet(windows: list[Moment], limit: int, cycle: int | None) -> str:
-    """Why an error is not known to be below a limit, and what to do."""
+    """Why an error is not known to be below a limit, and what the user can do."""
     if not any(w.operations for w in windows):
         return "no operations are counted: expected a program that counts them, or --count"
     if len(windows) < limit:

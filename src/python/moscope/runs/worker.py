@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m moscope.runs.worker`: measures the point described on its standard input (runs/job.py), in this process.
+"""`python -m moscope.runs.worker`: a process that measures the point described on its standard input (runs/job.py).
 
 It writes JSON lines to standard output: {"progress": ...} a few times per second and, at the end, {"done": POINT} or
 {"error": KIND, "text": ...}, KIND of errors.KINDS. At that time the results are complete in the point's folder.

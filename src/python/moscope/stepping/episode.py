@@ -59,7 +59,8 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def find(folder: Path, name: str | None) -> Episode:
-    """The episode of a name; of a run with several points, that of the point with the most cores. Without a name, the hottest."""
+    """The episode of a name; without a name, the hottest one. In a run with several points, the point with the most cores is
+    chosen."""
     if not (folder / "run.json").exists() and not (folder / "point.json").exists():
         raise UserError(f"--run: {folder}: holds no run.json and no point.json: expected the folder of a run, or of one of its points")
     run, points = (folder, sorted((folder / "points").glob("*"))) if (folder / "run.json").exists() else (
@@ -71,7 +72,7 @@ def find(folder: Path, name: str | None) -> Episode:
     chosen = [e for e in found if name in (None, e.name)]
     if not chosen:
         raise unknown_name("--line", "name with an episode", str(name), {e.name for e in found})
-    return max(chosen, key=lambda e: _cores(run / "points" / e.point))  # of equals the first, which is the hottest
+    return max(chosen, key=lambda e: _cores(run / "points" / e.point))  # of several with as many cores, the first one, which is the hottest
 
 
 def _cores(point: Path) -> int:
@@ -89,7 +90,8 @@ def _described_point(point: Path) -> dict[str, Any]:
 
 
 def _node_bytes(episode: Episode, machine: Machine) -> int:
-    """The memory of a node in the run, which is seldom that of the machine's description: a workload says how much it needs."""
+    """The memory of a node in the run. It mostly differs from the machine's description, because a workload determines how much
+    it needs."""
     point = _described_point(episode.folder / "points" / episode.point)
     for given in read_run(episode.folder)["config"].get("points") or []:
         if "memory_per_node" in given and all(given.get(key) == point.get(key) for key in ("workload", "kernel", "cores")):
@@ -134,7 +136,7 @@ def described(run: Path) -> Subject:
 
 
 def history_of(episode: Episode, subject: Subject | None = None) -> Document:
-    """`subject`: what `described` gives for the run."""
+    """The episode as a history. `subject`: the result of `described` for the run."""
     subject = subject or described(episode.folder)
     machine, interface = subject.machine, subject.interface
     start = min(r["issued"] for r in episode.rows)
@@ -169,7 +171,7 @@ def history_of(episode: Episode, subject: Subject | None = None) -> Document:
 
 
 def _access(subject: Subject, home: int, episode: Episode, number: int, row: dict[str, Any], start: int) -> dict[str, Any]:
-    """A row as an access of a trace, with what a run knows besides. Times count from the episode's first access."""
+    """A row as an access of a trace, with the additional data of a run. Times count from the episode's first access."""
     fs = Fraction(row["latency"])
     op = SCRIPT_OPS[row["kind"]]
     writer = None if row["writer"] is None else "a device" if row["writer"] == DEVICE else f"core {row['writer']}"

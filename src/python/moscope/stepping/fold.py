@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The state that the changes of a history leave at a moment."""
+"""The state of a history at a moment, computed from its changes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,8 +8,8 @@ Change = dict[str, Any]
 
 
 def fold(changes: Iterable[Change], until: int) -> dict[str, Any]:
-    """What holds after every change with `at` <= `until`: by controller and line `entry` (state and fields), `tbe` (fields), and
-    `ways` (array: [set, way]); by line its bytes and, for each byte, the access that wrote it last (-1: none)."""
+    """The state after every change with `at` <= `until`. By controller and line: `entry` (state and fields), `tbe` (fields), and
+    `ways` (array: [set, way]). By line: its bytes and, for each byte, the access that wrote it last (-1: none)."""
     state: dict[str, Any] = {"entry": {}, "tbe": {}, "ways": {}, "bytes": {}}
     for change in changes:
         if change["at"] > until:

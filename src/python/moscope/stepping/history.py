@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The history of a script (moscope.history/1): its trace, the machine, the protocol, and each change of state in engine order. The
-state at a moment is what the changes up to it leave (fold.py). docs/stepping.md lists the fields."""
+"""The history of a script (moscope.history/1): its trace, the machine, the protocol, and each change of state in engine order.
+The state at a moment is the result of all changes up to it (fold.py). docs/stepping.md lists the fields."""
 
 from typing import Any
 
@@ -40,8 +40,9 @@ def history(subject: Subject, spec: Spec) -> Document:
 
 
 def states_at(subject: Subject, spec: Spec, moments: list[int]) -> list[dict[str, Any]]:
-    """The engine's own state when all events up to each moment have happened, in ascending order: `held`, what each controller
-    holds of each line, and `bytes`, each line's bytes in guest memory. Read from arrays and tables, not from the recorded changes."""
+    """The engine's own state when all events up to each moment have happened, in ascending order: `held`, the entries of each
+    controller for each line, and `bytes`, each line's bytes in guest memory. Read from arrays and tables, not from the recorded
+    changes."""
     looks: list[dict[str, Any]] = _simulated(subject, spec, moments)[1].get("looks", [])
     return looks
 

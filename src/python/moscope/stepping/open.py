@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `moscope step` does with a history: prints its trace, writes the page, or serves it."""
+"""The outputs of `moscope step` for a history: it prints the trace, writes the page, or serves the page."""
 
 from pathlib import Path
 
@@ -18,14 +18,14 @@ def of_spec(spec: Spec, example: Example | None) -> Document:
 
 
 def check(html: Path | None, port: int) -> None:
-    """What can be known before any work."""
+    """Reports errors in options before any work."""
     if not 0 <= port < 1 << 16:
         raise UserError(f"--port: {port}: expected 0 to 65535")
     check_target(html)
 
 
 def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> None:
-    """`spec`: what the page can change; None: nothing."""
+    """Shows a history. `spec`: the spec that the page can change; None if it can change nothing."""
     if shared.out:
         write_folder(shared.out, document["trace"])
     if html:
@@ -47,7 +47,7 @@ def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> i
 
     def ready(address: str) -> None:
         shared.say(f"{address} shows it; Ctrl-C ends")
-        # A browser in this terminal ends when the user quits it, and is served meanwhile.
+        # A browser that runs in this terminal returns only when the user quits it, so it runs in another thread.
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     run_server(Session(document, spec), port, ready)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the options of `moscope step` to a spec."""
+"""Builds a spec from the options of `moscope step`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from moscope.stepping.spec import Spec
 
 
 def check_run(shared: Shared, script: str | None, example: str | None, protocol: str | None) -> None:
-    """An episode of a run has the run's machine, protocol and seed."""
+    """Refuses options that an episode of a run cannot have: the machine, protocol and seed are those of the run."""
     for option, given in (("a script", script is not None), ("--example", example is not None), ("--protocol", protocol is not None),
                           ("--set", bool(shared.sets)), ("--machine", "machine" in shared.given), ("--seed", "seed" in shared.given)):
         if given:

@@ -9,7 +9,7 @@ from moscope.experiment import Subject
 
 
 def last_line(text: str, first: int) -> int:
-    """The line of the brace that closes the declaration that begins in line `first`; of one without a body, that of its ';'."""
+    """The last line of the declaration that begins in line `first`: that of its closing brace or, without a body, of its ';'."""
     lines = text.splitlines()
     depth = 0
     for number in range(first, len(lines) + 1):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The local server of a session: the page, the examples, and histories of changed specs. It listens on 127.0.0.1 alone, and answers
-only requests that were made to that name, so that no other site's page reaches it.
+"""The local server of a session: the page, the examples, and histories of changed specs. It listens only on 127.0.0.1, and answers
+only requests that were made to that name, so that pages of other sites cannot use it.
 
     GET  /                  the page, with the first history
     GET  /history           the first history
@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 20
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
-    """A thread per connection, as browsers open some that they do not use."""
+    """Uses a thread per connection, because browsers open connections that they do not use."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -58,7 +58,8 @@ class Session:
             return run(spec)
 
     def check(self, spec: Spec) -> None:
-        """A page names machines and protocols, and no files other than those of the command line."""
+        """Checks a spec from the page. It may name supplied machines and protocols, but no files except those of the command
+        line."""
         from moscope.config import machine_names
 
         assert self.spec is not None

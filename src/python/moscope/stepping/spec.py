@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a history is made of: a script with everything that is needed to run it again. A session changes its copy and runs that from
-the start, so each history depends on its spec alone."""
+"""The input of a history: a script with everything that is needed to run it again. A session changes a copy of the spec and runs
+it from the start, so each history depends only on its spec."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,7 @@ MOST_CORES = 1 << 16
 
 @dataclass(frozen=True)
 class Added:
-    """An access besides those of the script: it is issued at the first edge of the core's clock after `at`."""
+    """An access in addition to those of the script; it is issued at the first edge of the core's clock after `at`."""
 
     at: int
     core: int
@@ -27,7 +27,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Delay:
-    """A message, by its number in the trace, that arrives later at each receiver at which it arrives after the moment `after`."""
+    """A message, by its number in the trace, that is delayed for each receiver at which it would arrive after the moment `after`."""
 
     message: int
     extra_fs: int
@@ -46,7 +46,7 @@ class Spec:
     seed: int = 1
     added: tuple[Added, ...] = ()
     delays: tuple[Delay, ...] = ()
-    # What a counterexample of `moscope protocol check`, or another script file, has besides.
+    # Further fields of counterexamples of `moscope protocol check` and of other script files.
     cores: int | None = None  # None: the machine's
     caches: str = "machine"  # or tiny
     homes: int | None = None  # None: all nodes
@@ -101,7 +101,7 @@ def _delay(given: dict[str, Any]) -> Delay:
 
 
 def changed(spec: Spec, given: object) -> Spec:
-    """The spec with what a JSON object says of it; a key that is absent stays. UserError for anything that does not fit."""
+    """The spec with the changes in a JSON object; values of absent keys stay. UserError for anything that does not fit."""
     if not isinstance(given, dict):
         raise _refuse("spec", given, "an object")
     known = set(spec.as_json())

@@ -13,7 +13,7 @@ from moscope.traces.script import ScriptAccess, parse
 
 
 def prepared(spec: Spec, quiet: bool = True) -> tuple[Subject, list[list[ScriptAccess]]]:
-    """UserError for a mistake in the script before anything is built."""
+    """The machine and the accesses. UserError for a mistake in the script, before anything is built."""
     machine = load_machine(spec.machine, spec.all_sets)
     shared = Shared(machine=spec.machine, sets=spec.all_sets, seed=spec.seed, quiet=quiet)
     if spec.cores is not None:

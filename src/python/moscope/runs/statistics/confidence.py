@@ -7,14 +7,15 @@ B. Schmeiser, "Batch size effects in the analysis of simulation output", Operati
 enough). The correlation that is left between neighbours is estimated, corrected for the bias that few values have (M. G. Kendall,
 "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954), and widens the error as in a series of first order, by
 (1 + r) / (1 - r) (N. M. Steiger et al., "ASAP3", ACM TOMACS 15, 2005). The same is done for the windows themselves; the larger
-error counts. The interval is that of Student's distribution, with no more degrees of freedom than independent windows would
-have. Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
+error counts. The interval is that of Student's distribution, with no more degrees of freedom than independent windows would have.
+Fewer than `FEWEST_TO_CORRECT` windows are taken as independent, which makes their error a lower bound.
 
 Counts of operations are whole numbers, but the first window begins and the last one ends within an operation. Two uniform rounding
 errors add up to an error of the whole count with a standard deviation of sqrt(1/6) operation (`COUNT_ERROR`), however little the
 windows differ. Where operations are counted, the standard error is at least that.
 
-`enough` says when to stop. Rules that stop at the first small error tend to stop too early, so correlated windows have to be more.
+`enough` says when to stop. Rules that stop at the first small error tend to stop too early, so more windows are required if they
+are correlated.
 """
 
 import math
@@ -77,15 +78,15 @@ def estimate(amounts: Sequence[float], per: Sequence[float], operations: float |
 
 
 def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[float], operations: float | None = None) -> Mean:
-    """As `estimate`, of the windows of a POINT of the contracts; without an error if the point has none (`stderr_per_s` is null), as of
-    windows that are different parts of its work."""
+    """As `estimate`, for the windows of a POINT of the contracts. If the point has no error (`stderr_per_s` is null), for example
+    because its windows are different parts of the work, there is none here."""
     mean = estimate(amounts, per, operations)
     return mean.without_error() if point.get("stderr_per_s", 0.0) is None else mean
 
 
 def least_error(value: float, operations: float, whole: float) -> float:
-    """The standard error of a ratio of which `operations` are counted in all windows together, from the count alone. If there are none,
-    the ratio is their number by `whole`."""
+    """The standard error of a ratio that results from counting alone, if `operations` are counted in all windows together. If
+    none are counted, the ratio is their number divided by `whole`."""
     return abs(value) * COUNT_ERROR / operations if operations else COUNT_ERROR / whole
 
 
@@ -98,7 +99,8 @@ def batched(values: Sequence[float]) -> list[float]:
 
 
 def residuals(amounts: Sequence[float], per: Sequence[float], value: float) -> list[float]:
-    """The linear part of the ratio's error: its mean is zero, and it has the ratio's unit. What comes of rounding alone is zero."""
+    """The linear part of the ratio's error: its mean is zero, and it has the ratio's unit. Deviations that may be mere rounding
+    are set to zero."""
     scale, rounding = len(per) / sum(per), 1e-9 * abs(value)
     found = [(amount - value * weight) * scale for amount, weight in zip(amounts, per, strict=True)]
     return [0.0 if abs(d) < rounding else d for d in found]
@@ -112,7 +114,7 @@ def variance(deviations: Sequence[float]) -> float:
 
 
 def correlation(deviations: Sequence[float]) -> float:
-    """Of neighbours, between 0 and `MOST_CORRELATION`."""
+    """The correlation of neighbours, limited to 0 .. `MOST_CORRELATION`."""
     n, squares = len(deviations), sum(d * d for d in deviations)
     if n < FEWEST_TO_CORRECT or not squares:
         return 0.0
@@ -121,5 +123,5 @@ def correlation(deviations: Sequence[float]) -> float:
 
 
 def independent_windows(windows: int, r: float) -> float:
-    """How many independent windows would determine the mean as well."""
+    """The number of independent windows that would determine the mean equally well."""
     return windows * (1 - r) / (1 + r)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether throughput changes for good while it is measured: the warm-up was too short, or the system has no steady state.
+"""Detects a lasting change of throughput during the measurement: the warm-up was too short, or the system has no steady state.
 
 Two models of a change are compared with a constant. A step divides the windows where their means differ most, relative to the error
-of the difference; this is how a collapse shows. A line by least squares shows what falls or rises slowly. Errors allow for
-residuals that depend on each other, as in `confidence`, and for counts being whole numbers.
+of the difference; it detects a collapse. A line fitted by least squares detects slow rises and falls. The errors take into account
+that residuals depend on each other, as in `confidence`, and that counts are whole numbers.
 
-The largest of many steps exceeds a single one by chance, and the correlation of few windows is known badly, so the bounds were found
-with random series of first order without a change. Of those with correlations up to 0.5, at most one in 20 is taken for a change; of
-those with 0.8, one in 8 (tests/python/runs/statistics/test_trend.py). A change after the last window cannot be seen.
+The largest of many possible steps exceeds a single step by chance, and the correlation of few windows is not known well. The bounds
+were therefore found with random series of first order without a change. Of series with correlations up to 0.5, at most one in 20 is
+taken for a change; with a correlation of 0.8, one in 8 (tests/python/runs/statistics/test_trend.py). A change after the last window
+cannot be seen.
 """
 
 import math
@@ -19,11 +20,11 @@ from moscope.runs.statistics import confidence
 
 # The smallest change that counts, as a fraction of the mean: a step, or what a line adds up to over all windows.
 LEAST = 0.1
-STEP = 7.0  # relative to its standard error
+STEP = 7.0  # the smallest size of a step, relative to its standard error
 
 
 def least_slope(windows: int) -> float:
-    """Relative to its standard error."""
+    """The smallest slope that counts, relative to its standard error."""
     return 3 + 14 / windows
 
 
@@ -40,7 +41,7 @@ class Step:
 
 
 def of(amounts: Sequence[float], per: Sequence[float]) -> Step | None:
-    """The change of the ratio of `amounts` and `per`, given by window; None without one, and for fewer windows than it takes to
+    """The change of the ratio of `amounts` and `per`, given by window; None if there is none, or if there are too few windows to
     correct errors."""
     n, whole = len(amounts), sum(per)
     if n < confidence.FEWEST_TO_CORRECT or not sum(amounts):
@@ -72,8 +73,8 @@ def _line(rates: list[float], unit: float) -> tuple[float, float]:
 
 
 def _error(left: list[float], unit: float, weight: float) -> float:
-    """The standard error of a change. `left`: residuals; `unit`: the rate of one operation in a window; `weight`: the error's square
-    relative to the residuals' variance."""
+    """The standard error of a change. `left`: residuals; `unit`: the rate of one operation in a window; `weight`: the squared
+    error relative to the variance of the residuals."""
     r = confidence.correlation(left)
     variance = max(sum(d * d for d in left) / (len(left) - 2), unit * unit)
     return math.sqrt(variance * weight * (1 + r) / (1 - r))

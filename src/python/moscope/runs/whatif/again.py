@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The plan of a finished run, from its directory, so that a point of it can be measured again."""
+"""The plan of a finished run, rebuilt from its directory so that one of its points can be measured again."""
 
 import contextlib
 from pathlib import Path
@@ -12,7 +12,7 @@ from moscope.runs.options import Plan, Point
 
 
 def plan_of(run_dir: Path) -> Plan:
-    """UserError if the directory does not say what is needed."""
+    """The plan of the run in a directory. UserError if the directory lacks something that is needed."""
     options = directory.document(run_dir / directory.IDENTITY) if (run_dir / directory.IDENTITY).is_file() else None
     run = directory.document(run_dir / "run.json") if (run_dir / "run.json").is_file() else None
     if options is None or run is None or shape.fault(run):
@@ -28,8 +28,8 @@ def plan_of(run_dir: Path) -> Plan:
 
 
 def programs(run_dir: Path, measured: set[str], own: dict[str, Any] | None, folders: dict[str, str]) -> dict[str, Path]:
-    """The files of the guest: those of workloads, of which these are measured, and the user's own program. `folders`: of workloads that
-    are the user's own, by name."""
+    """The files of the guest: those of the measured workloads and of the user's own program. `folders`: the folders of the user's
+    own workloads, by name."""
     from moscope import workloads
 
     if own is None:
@@ -51,5 +51,5 @@ def _other_version(run_dir: Path) -> UserError:
 
 
 def unchanged(gatherer: inputs.Gatherer, point: Point, record: dict[str, Any]) -> str:
-    """Empty, or why a point's results are not those that its inputs give now."""
+    """Why the present inputs of a point would give other results; empty if they would not."""
     return directory.outdated({point.name: record}, {point.name: gatherer.of(point).digests()}).get(point.name, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The gain of a what-if run over the run that it repeats, with its error: from the windows of both."""
+"""The gain of a what-if run over the run that it repeats, with its error, computed from the windows of both."""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Gain:
 
 
 def rate(point: dict[str, Any], measure: str) -> Rate:
-    """`measure`: operations or instructions, those of spin loops left out."""
+    """`measure`: operations, or instructions without those of spin loops."""
     key = "ops" if measure == "operations" else "instructions"
     counted, seconds = [float(one[key]) for one in point["windows"]], [one["ticks"] / FS_PER_S for one in point["windows"]]
     found = confidence.of_point(point, counted, seconds, sum(counted) if key == "ops" else None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "moscope.whatif/1"
 FOLDER = "what-if"
-MOST_OF_A_NAME, DIGITS = 100, 8  # of a folder's name: characters of the name of lines, and of the digest
+MOST_OF_A_NAME, DIGITS = 100, 8  # for the name of a folder: characters of the name of lines, and digits of the digest
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Experiment:
 
     @property
     def slug(self) -> str:
-        """The name of its folder: NAME-AS, or NAME-AS-DIGEST where NAME lacks characters of the name of the lines."""
+        """The name of its folder: NAME-AS, or NAME-AS-DIGEST if NAME omits or replaces characters of the lines' name."""
         name = self.subject.name
         kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)[:MOST_OF_A_NAME]
         digest = "" if kept == name else f"-{hashlib.sha256(name.encode()).hexdigest()[:DIGITS]}"
@@ -48,7 +48,7 @@ class Experiment:
 
     @property
     def groups(self) -> int:
-        """Lines that the chosen ones become."""
+        """The number of lines into which the chosen lines are divided."""
         return sum(max(one["groups"]) + 1 if "groups" in one else 1 for one in self.lines)
 
 
@@ -69,7 +69,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file: expected a folder")
     digests = gatherer.of(wanted).digests()
-    same = replace(wanted, windows=len(chosen.record["windows"]), until_error=None)  # those that the run has measured
+    same = replace(wanted, windows=len(chosen.record["windows"]), until_error=None)  # the windows that the run has measured
     jobs = {e.slug: replace(job.job(plan, same, (out / chosen.name / e.slug).absolute(), digests), threads=None, what_if=e.lines,
                             label=f"{e.subject.name} {e.how}") for e in experiments}
     measured, failed = _measure(jobs, shared)

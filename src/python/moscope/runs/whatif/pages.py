@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages that a what-if run homes at another node: those of the recorded lines, and the others of the objects that these lines belong
-to, because a program places memory by page and by object, and most lines of a large table are not recorded."""
+"""The pages that a what-if run homes at another node: the pages of the recorded lines, and all other pages of the objects that
+contain these lines. Programs place memory by page and by object, and most lines of a large table are not recorded."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -12,9 +12,9 @@ Extent = Callable[[int, int], tuple[int, int] | None]
 
 
 def moved(items: list[dict[str, Any]], extent: Extent) -> list[dict[str, Any]]:
-    """The engine's input (board/otherwise.hh). An item with a virtual address stands for its page and its object; a page goes where
-    most of the stall for its recorded lines is, a page without such lines where most of the stall for the object is. `extent`: of the
-    object at (address, address space), [first, end); None where none is known."""
+    """The engine's input (board/otherwise.hh). An item with a virtual address represents its page and its object. A page moves to
+    the node with most of the stall for its recorded lines; a page without recorded lines, to the node with most of the stall for
+    the object. `extent` gives [first, end) of the object at (address, address space), or None if it is unknown."""
     paged = [one for one in items if "va" in one]
     of_page: dict[int, Counter[int]] = defaultdict(Counter)
     of_object: dict[tuple[int, int, int], Counter[int]] = defaultdict(Counter)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The results of what-if runs as a person reads them on the terminal."""
+"""The results of what-if runs for people, on the terminal."""
 
 from typing import Any
 

@@ -82,7 +82,8 @@ def read(path: Path) -> Example:
 
 
 def _is(value: Any, kind: type) -> bool:
-    """A number is no truth value, and none of a script file is negative or beyond a seed."""
+    """Whether a value has a type. A truth value is not a number, and numbers in a script file are neither negative nor larger
+    than a seed may be."""
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
     return isinstance(value, kind)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an example's text claims, measured in its trace. Accesses count from 1.
+"""Checks the claims of an example's text against its trace. Accesses count from 1.
 
     { access = 3, cycles = 185 }                                   also hops, probes, supplier ("L1Cache-0")
     { access = 3, message = "ProbeInv", count = 2 }                receivers of messages of this name that the access causes
@@ -21,12 +21,12 @@ MEASURED = ("cycles", "hops", "probes", "supplier", "count", "transition", "rema
 
 
 def key_of(claim: Claim) -> str:
-    """What is claimed; the other keys say of what."""
+    """The key with the claim; the other keys say what it is about."""
     return next(key for key in MEASURED if key in claim)
 
 
 def measured(document: Document, claim: Claim) -> Any:
-    """The value that the trace has for what is claimed; None where there is none."""
+    """The value that a trace has for the claim; None if it has none."""
     key = key_of(claim)
     if key == "state":
         return _state(document, claim)
@@ -50,7 +50,7 @@ def measured(document: Document, claim: Claim) -> Any:
 
 
 def _state(document: Document, claim: Claim) -> str | None:
-    """The controller's state of the line when everything that the access caused is over."""
+    """The controller's state of the line when everything that the access caused has ended."""
     lines = {name: at for at, name in line_names(document).items()}
     last = document["accesses"][claim["after"] - 1]["step"]
     later = [a["issued"] for a in document["accesses"] if a["step"] > last]

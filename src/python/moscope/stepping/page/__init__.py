@@ -21,7 +21,8 @@ STYLES = ("base", "frame", "machine", "panels", "protocol", "sequence")
 def html(history_document: dict[str, Any], live: bool = False) -> str:
     """The page for a history document (`moscope.history/1`, or `moscope.trace/1` alone).
 
-    With `live`, the page offers what needs the server of `moscope step`: added accesses, changed delays and forks.
+    With `live`, the page also offers functions that need the server of `moscope step`: added accesses, changed
+    delays and forks.
     """
     document = history_document if "trace" in history_document else {"trace": history_document}
     title = f"moscope: {document['trace'].get('script', 'history')}"
@@ -42,7 +43,7 @@ def html(history_document: dict[str, Any], live: bool = False) -> str:
 
 
 def embedded(value: Any) -> str:
-    """JSON that can stand in a script element."""
+    """JSON text that is safe within a script element."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c").replace("\u2028", "\\u2028")
 
 
