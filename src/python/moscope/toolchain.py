@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C++ compiler and its flags per variant, and what a machine must have installed for them.
+"""The C++ compiler and its flags per variant, and the packages that they need.
 
 Used by SConstruct, by the protocol builder and by the launcher, so standard library only. All the objects of a
 variant are compiled with the same flags: engine, protocols and tests share inline code.
@@ -17,15 +17,15 @@ CXX = os.environ.get("CXX", "g++")
 # replaces a function of it at run time, which lets the compiler inline across its own exported functions.
 _COMMON = ["-std=c++20", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fno-semantic-interposition", "-fno-plt",
            "-march=x86-64-v2",
-           "-Wno-restrict"]  # g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651)
+           "-Wno-restrict"]  # g++ 12 wrongly reports overlaps in std::string's operator+ (GCC bug 105651)
 _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 _COMPILE = {
-    # Without vectors made of neighbouring members: most are written one by one just before, and the host's processor cannot forward
-    # two stores to one load.
+    # Without vectors made of neighbouring members: most members are written one by one just before the load of such a vector, and
+    # the host's processor cannot forward two stores to one load.
     "opt": [*_COMMON, "-fno-tree-slp-vectorize", "-O3"],
     "debug": [*_COMMON, "-O0", "-g"],
-    # Fibers switch stacks through ucontext-like code of their own: MOSCOPE_ASAN turns on the annotations.
+    # Fibers switch stacks with their own code, which is similar to ucontext; MOSCOPE_ASAN enables the annotations for the sanitizer.
     "asan": [*_COMMON, "-O1", "-g", *_SANITIZE, "-DMOSCOPE_ASAN"],
 }
 # A controller is one class of many small functions, each called from many transitions. The compiler's usual limits on the
@@ -34,10 +34,10 @@ _INLINE = ["--param=inline-unit-growth=500", "--param=large-function-growth=800"
            "--param=max-inline-insns-auto=120"]
 _LINK = {"opt": [], "debug": [], "asan": _SANITIZE}
 
-# After the variant's flags, where a library is used once or twice: half the time of -O3 to compile.
+# Overrides the variant's flags for a library that is used once or twice; the compilation takes half as long as with -O3.
 FAST_COMPILE = ["-O1"]
 
-# Header that must be found, and the Debian package that holds it.
+# Required headers, and the Debian package of each.
 HEADERS = {
     "boost/context/fiber.hpp": "libboost-context-dev",
     "gtest/gtest.h": "libgtest-dev",
@@ -45,13 +45,13 @@ HEADERS = {
     "Zydis/Zydis.h": "libzydis-dev",
     "zstd.h": "libzstd-dev",
 }
-PROTOCOL_HEADERS = ("boost/context/fiber.hpp",)  # of these, what generated protocols include
+PROTOCOL_HEADERS = ("boost/context/fiber.hpp",)  # those that generated protocols include
 MODEL_HEADERS = ("nlohmann/json.hpp",)
-# The version whose layout the C++ sources have: Debian 12's.
+# The version with which the C++ sources are formatted: Debian 12's.
 CLANG_FORMAT = 14
 LIBRARIES = ["boost_context", "Zydis", "zstd"]
 
-# Below build/VARIANT: headers that the build writes.
+# The folder below build/VARIANT for headers that the build writes.
 GENERATED = "generated"
 
 
@@ -60,7 +60,7 @@ def compile_flags(variant: str) -> list[str]:
 
 
 def protocol_flags(variant: str) -> list[str]:
-    """Those of the C++ that the SLICC compiler writes."""
+    """The flags for C++ that the SLICC compiler writes."""
     return [*_COMPILE[variant], *(_INLINE if variant == "opt" else [])]
 
 
@@ -89,7 +89,7 @@ def missing_packages() -> list[str]:
 
 
 def missing_for_protocols() -> list[str]:
-    """Those that it lacks for building protocols alone, for an engine that is built already."""
+    """Debian packages that this machine lacks for building protocols, with an engine that is already built."""
     return _missing_for({header: HEADERS[header] for header in PROTOCOL_HEADERS})
 
 

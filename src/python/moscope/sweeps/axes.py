@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From axes to the parameters of each point: the product of all axes, of which zipped ones count as one, without exclusions."""
+"""From axes to the parameters of each point: the product of all axes without the exclusions. Zipped axes count as one axis."""
 
 from itertools import product
 
@@ -10,7 +10,8 @@ MOST_POINTS = 100_000
 
 
 def points(spec: Spec) -> list[Params]:
-    """In the order of the file: the last axis varies fastest. UserError if there are none, or too many."""
+    """The parameters of all points, in the order of the file: the last axis varies fastest. UserError if there are no points, or
+    too many."""
     groups = _groups(spec)
     count = 1
     for group in groups:
@@ -34,7 +35,7 @@ def points(spec: Spec) -> list[Params]:
 
 
 def _groups(spec: Spec) -> list[list[Params]]:
-    """For each axis, or group of zipped ones, the parameters that it sets step by step."""
+    """For each axis, or group of zipped axes, the parameters that it sets at each step."""
     groups: list[list[Params]] = []
     placed: set[str] = set()
     for name, values in spec.axes.items():

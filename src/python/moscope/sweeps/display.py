@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees of a sweep: progress on stderr, then failed points with their commands, and where the results are."""
+"""What a sweep prints for people: progress on stderr, then failed points with their commands, and where the results are."""
 
 import shutil
 import sys
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from moscope.sweeps.main import Outcome
     from moscope.sweeps.spec import Spec
 
-EVERY_S, UNCHANGED_S = 30.0, 120.0  # where stderr is no terminal: between lines, and between those that say the same
+EVERY_S, UNCHANGED_S = 30.0, 120.0  # seconds between lines, and between equal lines, if stderr is no terminal
 FAILURES_SHOWN = 20
 
 
 class Bar:
-    """A changing line on a terminal, a line now and then elsewhere."""
+    """A changing line on a terminal; elsewhere, occasional lines."""
 
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
@@ -38,7 +38,7 @@ class Bar:
         self.shared.say(text)
 
     def show(self, done: int, points: int, under_way: Sequence[str] = ()) -> None:
-        """`under_way`: what each point that runs is at."""
+        """`under_way`: the state of each running point."""
         if self.shared.quiet:
             return
         now = time.monotonic()
@@ -58,7 +58,7 @@ class Bar:
 
 
 def run(spec: "Spec", shared: Shared, **options: Any) -> int:
-    """A sweep as a command: with progress, results on stdout, failures on stderr; returns the exit code."""
+    """Runs a sweep as a command, with progress, results on stdout and failures on stderr; returns the exit code."""
     from moscope.sweeps import main
 
     with Bar(shared) as bar:

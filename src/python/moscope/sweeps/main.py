@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A sweep from its description to its tables and report: `run(spec, out)` for the command and for Python.
 
-A start runs the points that are missing. What earlier starts have finished in the same folder stays, as long as nothing that
-went into it has changed. One process at a time works on a folder.
+A start runs the points that are missing. Points that earlier starts have finished in the same folder stay valid as long as
+their inputs have not changed. Only one process at a time works on a folder.
 """
 
 import os
@@ -27,15 +27,15 @@ DEFAULT_OUT = Path("moscope-out/sweep")
 MOST_JOBS = 1000
 Say = Callable[[str], None]
 Then = Callable[["Outcome"], None]
-Progress = Callable[[int, int, list[str]], None]  # points that are done, of how many, and what those under way are at
-# Of failed points, whose exit code is the sweep's: as for the points of a run.
+Progress = Callable[[int, int, list[str]], None]  # finished points, all points, and the states of running ones
+# The exit code of a sweep is that of its most severe failed point, as for the points of a run.
 WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`document` is moscope.sweep/1; `failed` has a failure (error, command) for each failed point. `wrong`: what is wrong with the
-    figure asked for, which only a finished point could show."""
+    """`document` is moscope.sweep/1; `failed` has a failure (error, command) for each failed point. `wrong`: an error in the
+    requested figure that only a finished point could show."""
 
     document: dict[str, Any]
     failed: list[dict[str, Any]] = field(default_factory=list)
@@ -60,7 +60,7 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     """Runs the missing points of a sweep and writes `table.parquet`, `lines.parquet` and the report into `out` (by default
     moscope-out/sweep/NAME). `at_once`: processes here, or jobs on the cluster. UserError before the first point for any mistake in
     the sweep; a point that fails is part of the outcome. On KeyboardInterrupt, what is finished is kept. `then` is called with the
-    outcome while the folder still is this sweep's alone."""
+    outcome while this sweep still has exclusive use of the folder."""
     snakemake.check_executor(executor)
     jobs.look_again()
     at_once = len(os.sched_getaffinity(0)) if at_once is None else at_once
@@ -117,7 +117,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
         say(f"the points are of {versions} versions of moscope's Python code, which names lines and computes errors; to measure all with "
             "one version, use a new --out")
     whole, wrong = {**document(found, store), "failed": failed, **findings(found, spec, store)}, None
-    write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # the report reads it
+    write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # for the report
     try:
         whole |= report.write(store.root, plot, say)
     except UserError as error:
@@ -127,7 +127,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
 
 
 def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
-    """What checks have found, with the commands that find it again; nothing if they have found nothing."""
+    """The faults that checks have found, with the commands that find them again; nothing if there are none."""
     job = jobs.find(spec.job)
     found = [{"digest": p.digest, "params": p.params, "finding": result["finding"], "command": planning.command(job, p.params)}
              for p in {p.digest: p for p in points}.values() if "finding" in (result := store.result(p.digest) or {})]
@@ -135,8 +135,8 @@ def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
 
 
 def failure(point: Point, spec: Spec, store: Store, refused: str | None = None) -> dict[str, Any]:
-    """What the worker said of a point that has failed, or that it ended without a word, as when the host has no memory left. `refused`:
-    what the cluster said of jobs that it did not take."""
+    """The worker's report of a failed point. If the worker ended without one, as when the host runs out of memory, a report that
+    says so. `refused`: the cluster's message about jobs that it did not accept."""
     if said := store.failure(point.digest):
         return said
     lost: MoscopeError = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may have the reason")
@@ -152,7 +152,7 @@ def counts(points: list[Point], store: Store) -> tuple[int, int]:
 
 
 def unfinished(points: list[Point], store: Store) -> list[Point]:
-    """One for each result that is missing."""
+    """One point for each result that is missing."""
     return [p for p in {p.digest: p for p in points}.values() if not store.done(p.digest)]
 
 
@@ -197,7 +197,7 @@ def configuration(spec: Spec) -> dict[str, Any]:
 
 
 def memory_mb(points: list[Point]) -> int:
-    """Host memory for the points together: what is available, and at least as much as the largest point needs."""
+    """Host memory for all points together: the available memory, but at least as much as the largest point needs."""
     from moscope.runs.pool import available_bytes
 
     return max(available_bytes() >> 20, *(p.planned.memory_mb for p in points), 1000)
@@ -205,7 +205,7 @@ def memory_mb(points: list[Point]) -> int:
 
 @contextmanager
 def alone(store: Store, say: Say) -> Iterator[IO[str]]:
-    """Waits until no other start works in this folder; Snakemake of a start that was killed counts, too."""
+    """Waits until no other start works in this folder. The Snakemake process of a killed start also counts."""
     with (store.root / ".lock").open("w") as handle:
         if not locks.take(handle, wait=False):
             say(f"waiting: another sweep works in {store.root}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope run` with several values of a `--set` as a sweep: workloads, kernels and core counts become axes, too."""
+"""`moscope run` with several values of a `--set` is a sweep: workloads, kernels and core counts then also become axes."""
 
 import shlex
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ AXES = ("workload", "kernel", "cores")
 
 
 def spec(shared: Shared, given: Options) -> Spec | None:
-    """The sweep that the options of a run describe; None where each `--set` has one value."""
+    """The sweep that the options of a run describe; None if each `--set` has a single value."""
     single, several = overrides.split(shared.machine, shared.sets)
     if not several:
         return None

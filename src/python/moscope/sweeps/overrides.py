@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options beside a sweep file, and options in its place: `--set KEY=V1,V2` is an axis, `--set KEY=V` a fixed parameter."""
+"""Options in addition to a sweep file, or in place of one: `--set KEY=V1,V2` is an axis, `--set KEY=V` a fixed parameter."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ def apply(spec: Spec, shared: Shared) -> Spec:
         fixed["seed"] = shared.seed
     machine = specs.text(fixed.get("machine", spec.axes.get("machine", [spec.fixed.get("machine", shared.machine)])[0]))
     single, several = split(machine, shared.sets)
-    plain = {*jobs.find(spec.job).options, *SHARED}  # the job's own: a sweep file gives numbers and true or false as such
+    plain = {*jobs.find(spec.job).options, *SHARED}  # the job's own parameters, for which a sweep file has numbers and truth values
     single, several = ({key: [as_in_a_file(v) if key in plain else v for v in values] for key, values in found.items()}
                        for found in (single, several))
     fixed |= {key: value for key, (value,) in single.items()}
@@ -35,14 +35,14 @@ def apply(spec: Spec, shared: Shared) -> Spec:
 
 
 def as_in_a_file(value: Value) -> Value:
-    """`3` and `true` of the command line as TOML has them."""
+    """The value as TOML has it: a number for `3`, a truth value for `true`."""
     if value in ("true", "false"):
         return value == "true"
     return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
 
 
 def check_zips(spec: Spec, given: set[str]) -> None:
-    """UserError for an option that replaces an axis of the sweep which advances together with others."""
+    """Raises UserError for an option that replaces a zipped axis of the sweep."""
     for names in spec.zips:
         if clash := given & set(names):
             raise UserError(f"{spec.where}: {min(clash)}: is given as an option and zipped: expected one of the two")
@@ -63,8 +63,8 @@ def split(machine: str, sets: list[str]) -> tuple[dict[str, list[Value]], dict[s
 
 
 def values_of(base: Machine | None, machine: str, key: str, text: str) -> list[Value]:
-    """`1GHz,2.4GHz` is two values. Commas in brackets separate none, nor do those of a text that is one valid value, such as the
-    edges `0-1,1-2` of a topology."""
+    """The values in a text: `1GHz,2.4GHz` are two. Commas within brackets do not separate values, nor do the commas of a text
+    that is one valid value, such as the edges `0-1,1-2` of a topology."""
     parts = outside_brackets(text)
     if len(parts) == 1 or base is None:
         return [text]
@@ -83,7 +83,7 @@ def values_of(base: Machine | None, machine: str, key: str, text: str) -> list[V
 
 
 def outside_brackets(text: str) -> list[str]:
-    """The text in parts, at commas that stand in no brackets."""
+    """The parts of a text, separated at commas outside brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([{") - (c in ")]}")

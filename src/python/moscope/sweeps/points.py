@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The points of a sweep: parameters, checked, with the digest of all that goes into the result."""
+"""The points of a sweep: checked parameters, with a digest of everything that determines the result."""
 
 import shlex
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from moscope.sweeps.spec import Params, Spec, text
 
 @dataclass(frozen=True)
 class Point:
-    """`digest` names its folder; points of equal digests have one result."""
+    """A point of a sweep. `digest` names its folder; points with equal digests share a result."""
 
     params: Params
     planned: Planned
@@ -24,7 +24,7 @@ class Point:
         return self.planned.digest
 
     def document(self) -> dict[str, Any]:
-        """As the worker reads it."""
+        """The JSON object that the worker reads."""
         return {"digest": self.digest, "params": self.params, "kind": self.planned.kind, "work": self.planned.work,
                 "memory_mb": self.planned.memory_mb, "threads": self.planned.threads, "boot": self.planned.boot,
                 "edges": self.planned.edges}
@@ -45,7 +45,8 @@ def plan(spec: Spec, say: Say) -> list[Point]:
 
 @dataclass(frozen=True)
 class Unbuilt:
-    """`points`: kind and work of each as far as known. `lacking`: what has to be built before they can be planned, in words."""
+    """A sweep whose points cannot be planned yet. `points`: kind and work of each, if known. `lacking`: what has to be built
+    first, in words."""
 
     points: list[tuple[str, float] | None]
     lacking: list[str]
@@ -66,12 +67,12 @@ def with_version(planned: Planned) -> Planned:
 
 
 def shown(spec: Spec, params: Params) -> str:
-    """The axes of a point, for the beginning of an error."""
+    """The axes' values of a point, for the beginning of an error."""
     return "".join(f"{name}={text(params[name])}, " for name in spec.axes)[:-2] + ": " if spec.axes else ""
 
 
 def check_names(spec: Spec, job: Job) -> None:
-    """UserError for a parameter that is neither the job's nor the machine's, and for one that is missing."""
+    """Raises UserError for a parameter that belongs neither to the job nor to the machine, and for one that is missing."""
     from moscope.cli import DEFAULT_MACHINE
     from moscope.config import load_machine
     from moscope.config.keys import OPEN, known_keys

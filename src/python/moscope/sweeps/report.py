@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has analysis/sweep make the report, in a process of its own: analysis reads only the sweep's folder."""
+"""Makes the report with analysis/sweep, in a separate process, because analysis reads only the sweep's folder."""
 
 import subprocess
 import sys
@@ -16,7 +16,8 @@ CODE = ("import sys, importlib; sys.path.insert(0, sys.argv[1]); sys.exit(import
 
 
 def check_expression(expression: str, spec: Spec) -> None:
-    """UserError for an expression whose form is wrong, before any point runs; figures are known once a point is finished."""
+    """Raises UserError for a malformed expression before any point runs. The names of figures can be checked only when a point is
+    finished."""
     left, tilde, right = expression.partition("~")
     wanted = [n.strip() for n in right.replace("|", ",").split(",")]
     if not tilde or not left.strip() or not all(wanted):
@@ -37,7 +38,8 @@ def write(root: Path, plot: str | None, say: Callable[[str], None]) -> dict[str,
 
 
 def made_by(module: str, words: list[str], root: Path) -> str:
-    """Has `main(words)` of a module of analysis make a report of the folder `root`, in a process of its own; returns what it prints."""
+    """Runs `main(words)` of a module of analysis in a separate process, which makes a report of the folder `root`; returns its
+    output."""
     got = subprocess.run([sys.executable, "-P", "-c", CODE, str(paths.root()), module, *words], capture_output=True, text=True, check=False)
     if got.returncode == UserError.exit_code:
         raise UserError(got.stderr.strip())

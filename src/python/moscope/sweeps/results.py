@@ -21,8 +21,9 @@ MEASURED = "measured_"
 
 
 def rows(points: list[Point], store: Store) -> list[dict[str, Value | None]]:
-    """Parameters first, then status, figures and the error's text. A figure with a parameter's name is left out where it equals the
-    parameter in all points; else it is `measured_NAME`, such as the windows that --until-error has left of those allowed."""
+    """Parameters first, then status, figures and the error's text. A figure with the name of a parameter is left out if it equals
+    the parameter in all points; otherwise its name is `measured_NAME`. An example is the number of windows that --until-error
+    needed of those allowed."""
     results = [store.result(p.digest) for p in points]
     measured = {name for p, r in zip(points, results, strict=True) if r for name, value in r["figures"].items()
                 if name in p.params and text(value) != text(p.params[name])}
@@ -38,7 +39,7 @@ def _row(point: Point, result: dict[str, Any] | None, failure: dict[str, Any] | 
 
 
 def column(values: list[Any]) -> "pa.Array":
-    """Numbers as integers or floats, switches as such; texts, and what has several kinds, as text."""
+    """A column: numbers as integers or floats, and truth values; texts, and values of several kinds, as text."""
     import pyarrow as pa
 
     kinds = {type(v) for v in values if v is not None}
@@ -60,13 +61,13 @@ def table(spec: Spec, points: list[Point], store: Store) -> "pa.Table":
 
 
 def lines(spec: Spec, points: list[Point], store: Store) -> "pa.Table | None":
-    """Names of lines of all finished points, with the axes' values in front; None where the job has no lines."""
+    """The names of lines of all finished points, preceded by the values of the axes; None if the job has no lines."""
     import pyarrow as pa
 
     from moscope.sweeps import jobs
 
     parts = []
-    axes = {name: column([p.params[name] for p in points]) for name in spec.axes}  # of one type in all parts
+    axes = {name: column([p.params[name] for p in points]) for name in spec.axes}  # so that a column has the same type in all parts
     for n, p in enumerate(points):
         found = jobs.find(spec.job).lines(store.point(p.digest)) if store.done(p.digest) else None
         if found is not None:
@@ -89,7 +90,7 @@ def write(spec: Spec, points: list[Point], store: Store) -> Path:
     if (of_lines := lines(spec, points, store)) is not None:
         _write(of_lines, store.root / LINES)
     else:
-        (store.root / LINES).unlink(missing_ok=True)  # of points that are not in the table any more
+        (store.root / LINES).unlink(missing_ok=True)  # its points are no longer in the table
     return written
 
 

@@ -18,12 +18,12 @@ PURPOSE = "sweep"
 LOCAL, SLURM = "local", "slurm"
 EXECUTORS = (LOCAL, SLURM)
 LOG = "snakemake.log"
-REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(.+?)'\.?\n", re.DOTALL)  # of Snakemake's plug-in
+REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(.+?)'\.?\n", re.DOTALL)  # a message of Snakemake's plug-in
 GRACE_S = 20.0
 POLL_S = 0.2
-LATENCY_S = 60  # that files of other machines may take to appear on a shared file system
-TRIES = 3  # of a job that was lost with its node
-FIRST_LOOK_S = 10  # after which the states of jobs are asked for
+LATENCY_S = 60  # until files of other machines appear on a shared file system
+TRIES = 3  # for a job that was lost with its node
+FIRST_LOOK_S = 10  # until the states of jobs are first requested
 QUERY_S = 20.0
 PR_SET_PDEATHSIG = 1
 
@@ -38,14 +38,14 @@ def check_executor(name: str) -> None:
 def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[str]:
     common = ["--snakefile", str(root / "workflow" / "Snakefile"), "--directory", str(root), "--keep-going", "--nolock",
               "--ignore-incomplete", "--rerun-triggers", "mtime", "--drop-metadata", "--nocolor", "--scheduler", "greedy"]
-    if executor == LOCAL:  # `at_once` points, of however many threads
+    if executor == LOCAL:  # `at_once` points, regardless of their threads
         return [*common, "--cores", str(at_once), "--set-threads", "point=1", "--resources", f"mem_mb={memory_mb}", "--latency-wait", "5"]
     return [*common, "--executor", "slurm", "--jobs", str(at_once), "--latency-wait", str(LATENCY_S), "--retries", str(TRIES - 1),
             "--slurm-requeue", "--slurm-init-seconds-before-status-checks", str(FIRST_LOOK_S), *without_accounting()]
 
 
 def without_accounting() -> list[str]:
-    """What the plug-in needs where Slurm keeps no accounts of jobs: their states from squeue, and no account."""
+    """Options for the plug-in on a Slurm without accounting: it reads the states of jobs from squeue and gives no account."""
     try:
         got = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, timeout=QUERY_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -56,8 +56,8 @@ def without_accounting() -> list[str]:
 
 
 def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callable[[], None], lock: int) -> int:
-    """Runs it, its output into `snakemake.log`, and calls `watch` now and then; returns the exit code. The lock's descriptor stays
-    open in it. It dies with this process; the workers see that and end."""
+    """Runs Snakemake with its output in `snakemake.log`, and calls `watch` from time to time; returns the exit code. Snakemake
+    inherits the lock's descriptor. It dies with this process; the workers notice this and end."""
     python = bootstrap.extra_venv(PURPOSE, bootstrap.Relay(say)) / "bin" / "python"
     environment = {**bootstrap.clean_environment(), "PATH": f"{python.parent}:{os.environ.get('PATH', '')}"}
     with (root / LOG).open("ab") as log:
@@ -103,7 +103,7 @@ def log_size(root: Path) -> int:
 
 
 def refusal(root: Path, since: int) -> str | None:
-    """What Slurm has said of a job that it does not take, in the log from there on."""
+    """Slurm's message about a job that it does not accept, from the part of the log after `since`."""
     with (root / LOG).open("rb") as log:
         log.seek(since)
         said = REFUSED.search(log.read().decode(errors="replace"))

@@ -28,7 +28,8 @@ def text(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Spec:
-    """`zips`: names of axes that advance together. `exclude`: points that match all entries of one are left out."""
+    """A sweep. `zips`: groups of axes that advance together. `exclude`: points that match all entries of one exclusion are left
+    out."""
 
     job: str
     fixed: Params = field(default_factory=dict)
@@ -36,7 +37,7 @@ class Spec:
     zips: list[list[str]] = field(default_factory=list)
     exclude: list[dict[str, list[Value]]] = field(default_factory=list)
     name: str = "sweep"
-    where: str = "sweep"  # what errors begin with: the file
+    where: str = "sweep"  # the beginning of errors: the name of the file
 
     def names(self) -> list[str]:
         """All parameters, axes last."""
@@ -44,7 +45,7 @@ class Spec:
 
 
 def read(path: Path) -> Spec:
-    """The sweep file; UserError for what cannot be read, or is no sweep."""
+    """Reads a sweep file; UserError if it cannot be read or is not a sweep."""
     if why := readable.fault(path):
         raise UserError(f"{path}: {why}: expected a sweep file (docs/sweeps.md)")
     try:
@@ -95,7 +96,7 @@ def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _once(table: dict[str, Any], where: str) -> list[tuple[str, Any]]:
-    """The entries with dotted keys; `"links.clock"` in quotes and links.clock are one key."""
+    """The entries with dotted keys, each key once: `"links.clock"` in quotes and links.clock are the same key."""
     found = list(flat(table))
     for key, _ in found:
         if [k for k, _ in found].count(key) > 1:

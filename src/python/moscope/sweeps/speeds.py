@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seconds and host memory that points took, by kind: what estimates are made from. Those of this host are in the user's cache. For
-kinds that have not run here, `recorded.json` has those of points on another host.
+"""Seconds and host memory that points took, by kind; estimates are based on them. The user's cache holds those of this host. For
+kinds that have not run here, `recorded.json` has those of another host.
 """
 
 import json
@@ -33,7 +33,7 @@ def known() -> dict[str, dict[str, float]]:
 
 
 def record(made: Iterable[tuple["Point", dict[str, Any]]]) -> None:
-    """Adds the seconds of points that this start has made; of many, the older ones count less."""
+    """Adds the seconds of points that this start has made; older points count less than newer ones."""
     speeds = known()
     for point, result in made:
         entry = speeds.setdefault(point.planned.kind, {"seconds": 0.0, "work": 0.0})
@@ -49,7 +49,7 @@ def record(made: Iterable[tuple["Point", dict[str, Any]]]) -> None:
 
 
 def kept_bytes_per_ms(point: "Point", figures: dict[str, Any]) -> float | None:
-    """Host memory beyond the machine's for each ms of the windows of a run; None of other points."""
+    """Host memory of a run for each ms of its windows, beyond that of the machine; None for points that are not runs."""
     ms = (figures.get("windows") or 0) * (figures.get("window_ms") or 0.0)
     if not ms or not figures.get("host_bytes"):
         return None
@@ -57,7 +57,8 @@ def kept_bytes_per_ms(point: "Point", figures: dict[str, Any]) -> float | None:
 
 
 def kept_bytes(kind: str) -> float | None:
-    """The most for each ms of the windows that a point of this kind has had, here or else on another host; None if not known."""
+    """The largest amount of host memory per ms of windows that points of this kind have used, on this host or else on another;
+    None if unknown."""
     for speeds in (known(), recorded()):
         if "kept_bytes_per_ms" in speeds.get(kind, {}):
             return speeds[kind]["kept_bytes_per_ms"]
@@ -66,8 +67,8 @@ def kept_bytes(kind: str) -> float | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """`seconds` that points take one after the other; `elsewhere` of them by what points took on another host, and `unknown` of them are
-    left out: no point of their kind, or of a similar one, has been recorded."""
+    """The `seconds` that points take one after the other. For `elsewhere` of the points, the estimate uses times on another host.
+    `unknown` points are left out, because no point of their kind or of a similar kind has been recorded."""
 
     seconds: float
     elsewhere: int
@@ -75,7 +76,7 @@ class Estimate:
 
 
 def estimate(points: Iterable[tuple[str, float]]) -> Estimate:
-    """Of kinds and work."""
+    """The estimate for points of these kinds, with this work."""
     here, there = rates(known()), rates(recorded())
     seconds, elsewhere, unknown = 0.0, 0, 0
     for kind, work in points:
@@ -96,13 +97,14 @@ def recorded() -> dict[str, dict[str, float]]:
 
 
 def rates(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Seconds for a unit of work."""
+    """By kind, the seconds for a unit of work."""
     return {kind: entry["seconds"] / entry["work"] for kind, entry in speeds.items()}
 
 
 def like(kind: str, known: dict[str, float]) -> float | None:
-    """The rate of a kind, or between those of the same workload with fewer and with more cores, or the same of the means of the job's
-    kinds; beyond these, the mean with the nearest number of cores."""
+    """The rate of a kind. If it is unknown, the rate is interpolated between the same workload with fewer and with more cores; if
+    that is not possible, between the means of all workloads. Outside their range, it is the mean with the nearest number of
+    cores."""
     if kind in known:
         return known[kind]
     subject, cores = parts(kind)
@@ -119,7 +121,7 @@ def like(kind: str, known: dict[str, float]) -> float | None:
 
 
 def between(by_cores: dict[int, float], cores: int) -> float | None:
-    """The rate on the line between the nearest numbers of cores on either side; None without one on either side."""
+    """The rate by linear interpolation between the nearest numbers of cores on either side; None if one side has none."""
     if cores in by_cores:
         return by_cores[cores]
     low, high = max((c for c in by_cores if c < cores), default=None), min((c for c in by_cores if c > cores), default=None)
@@ -129,7 +131,7 @@ def between(by_cores: dict[int, float], cores: int) -> float | None:
 
 
 def parts(kind: str) -> tuple[str, int]:
-    """What a kind is about, and its number of cores: 0 if it has none."""
+    """The subject of a kind and its number of cores, 0 if it has none."""
     found = WITH_CORES.fullmatch(kind)
     return (found[1], int(found[2])) if found else (kind, 0)
 

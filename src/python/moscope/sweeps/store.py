@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder of a sweep (docs/sweeps.md). A finished point is `points/DIGEST/`, whole or absent; the digest covers all that went into it,
-so that a point is found again by any later start, whatever other points the sweep has by then.
+"""The folder of a sweep (docs/sweeps.md). A finished point is in `points/DIGEST/`, complete or absent. The digest covers all of its
+inputs, so any later start finds the point again, whatever other points the sweep then has.
 """
 
 import json
@@ -18,7 +18,7 @@ from moscope.aside import write_whole
 from moscope.errors import UserError
 
 RESULT, DOCUMENT = "result.json", "document.json"
-SILENT_S = 600.0  # naming the lines of 48 cores took three minutes in one step
+SILENT_S = 600.0  # a single step may take long: naming the lines of 48 cores took three minutes
 FOLDERS = ("points", "failed", "marks", "batches", "boots", "locks", "work", "states", "workflow")
 
 
@@ -34,7 +34,7 @@ class Store:
         return self.root / "workflow" / "config.json"
 
     def open(self) -> None:
-        """Makes the folder, or goes on in one that is a sweep's already."""
+        """Creates the folder, or continues in one that is already a sweep's."""
         jsonio.check_replaceable(self.root, adds=True)
         if not self.config.exists() and (others := [p.name for p in self.root.glob("[!.]*") if p.name not in FOLDERS]):
             raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or one that is empty")
@@ -52,13 +52,14 @@ class Store:
         return read(self.point(digest) / RESULT)
 
     def done(self, digest: str) -> bool:
-        """Whether the point has a result that can be read; a crash of the host may leave an empty one."""
+        """Whether the point has a readable result; after a crash of the host, it may be empty."""
         if digest not in self._whole and self.result(digest) is not None:
             self._whole.add(digest)
         return digest in self._whole and (self.point(digest) / RESULT).exists()
 
     def mark(self, digest: str) -> None:
-        """What Snakemake takes for the point's output: it deletes outputs that it did not expect, and a result is never to be deleted."""
+        """Writes or removes the file that Snakemake takes for the point's output. Snakemake deletes outputs that it did not
+        expect, and a result must never be deleted."""
         mark = self.root / "marks" / digest
         mark.parent.mkdir(exist_ok=True)
         if self.done(digest):
@@ -77,7 +78,7 @@ class Store:
             path.unlink(missing_ok=True)
 
     def clean(self) -> None:
-        """Removes what ended processes left. Jobs of an earlier start may still run on a cluster, and hold their locks."""
+        """Removes files that ended processes have left. Jobs of an earlier start may still run on a cluster and hold their locks."""
         for path in (self.root / "locks").iterdir():
             with path.open("w") as handle:
                 if not locks.take(handle, wait=False):
@@ -91,7 +92,7 @@ class Store:
                 folder.rmdir()
 
     def report_state(self, name: str, text: str) -> None:
-        """What the point or boot `name` is at, for whoever watches the sweep."""
+        """Records the state of the point or boot `name` for displays of the sweep."""
         (self.root / "states").mkdir(exist_ok=True)
         write_whole(self.root / "states" / name, text)
 
@@ -103,7 +104,8 @@ class Store:
             (self.root / "states" / name).unlink(missing_ok=True)
 
     def states(self) -> list[str]:
-        """What all points and boots under way are at, each that has not been silent for long: it may have been killed."""
+        """The states of all running points and boots. Those that have been silent for long are left out, because they may have
+        been killed."""
         found = []
         for path in sorted((self.root / "states").glob("[!.]*")):
             with suppress(OSError):
@@ -113,10 +115,10 @@ class Store:
 
     @contextmanager
     def new_point(self, digest: str) -> Iterator[Path]:
-        """A folder that becomes the point's when the block ends well. Of two processes that make it, the first one's stays. What has no
-        result that can be read is replaced."""
+        """A folder that becomes the point's when the block ends well. If two processes make the same point, that of the first one
+        stays. A folder without a readable result is replaced."""
         partial = self.root / "work" / f"{digest}.{socket.gethostname()}.{os.getpid()}"
-        shutil.rmtree(partial, ignore_errors=True)  # of one that was killed, in a process of the same number
+        shutil.rmtree(partial, ignore_errors=True)  # left by a killed process that had the same number
         partial.mkdir(parents=True)
         try:
             yield partial
@@ -132,7 +134,7 @@ class Store:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Held by who makes the point or boot `name`; file systems without locks do without."""
+        """A lock held by the process that makes the point or boot `name`. On file systems without locks, there is none."""
         path = self.root / "locks" / name
         path.parent.mkdir(exist_ok=True)
         with path.open("w") as handle:

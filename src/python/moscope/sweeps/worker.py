@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m moscope.sweeps.worker point|batch|boot NAME`: what Snakemake starts, in the sweep's folder.
+"""`python -m moscope.sweeps.worker point|batch|boot NAME`: the process that Snakemake starts in the sweep's folder.
 
-A point that is done already is not run again, by whichever process it was made. A point that fails leaves `failed/DIGEST.json`
-with the error and the command that repeats it. The process ends soon after the one that started it is gone.
+A point that any process has finished is not run again. A point that fails leaves `failed/DIGEST.json` with the error and the
+command that repeats it. The process ends soon after the one that started it is gone.
 """
 
 import json
@@ -31,14 +31,14 @@ class Worker:
         self.job = jobs.find(self.config["job"])
         self.parent = os.getppid()
         self.reported = 0.0
-        os.chdir(self.config["folder"])  # where the sweep was started: names of files are relative to it
+        os.chdir(self.config["folder"])  # file names are relative to the folder where the sweep was started
 
     def still_wanted(self) -> None:
         if os.getppid() != self.parent:
             raise KeyboardInterrupt
 
     def reports(self, name: str, label: str) -> Report:
-        """What a job calls: it keeps the sweep informed of the point or boot `name`."""
+        """A function for jobs to call; it records the state of the point or boot `name` for the sweep."""
         def report(at: str) -> None:
             self.still_wanted()
             now = time.monotonic()
@@ -58,7 +58,7 @@ class Worker:
                     self._make(digest)
                 self.store.mark(digest)
                 return errors.OK
-            except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
+            except Exception as error:  # noqa: BLE001  any failure of a point is recorded as its result
                 return self._failed(digest, error)
 
     def _make(self, digest: str) -> None:
@@ -76,7 +76,7 @@ class Worker:
             (folder / RESULT).write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
 
     def _check_inputs(self, digest: str) -> None:
-        """UserError if the point would be made from other files than those that its digest covers."""
+        """Raises UserError if the files from which the point would be made differ from those that its digest covers."""
         planned = with_version(self.job.plan(self.config["points"][digest]["params"], lambda _: None))
         if planned.digest != digest:
             raise UserError("its machine file, protocol, kernel, program or engine has changed since the sweep began: expected the same "
@@ -100,19 +100,19 @@ class Worker:
         return errors.OK
 
     def boot(self, key: str) -> int:
-        """Boots the guest that points start from; if that fails, they have failed."""
+        """Boots the guest from which points start. If the boot fails, these points have failed."""
         points = self.config["points"]
         with self.store.locked(key):
             try:
                 first = self.config["boots"][key]["point"]
-                if failure := self.store.failure(first):  # in this start: a cluster tries a job again
+                if failure := self.store.failure(first):  # failed in this start already: a cluster retries jobs
                     return int(failure["exit_code"])
                 params = points[first]["params"]
                 self._check_inputs(first)
                 with self.store.reporting(key):
                     self.job.make_boot(params, key, self.store.root / "boots", self.reports(key, self.job.label(params)))
                 return errors.OK
-            except Exception as error:  # noqa: BLE001  a point's failure, whatever it is, is the point's
+            except Exception as error:  # noqa: BLE001  any failure of a boot is recorded for its points
                 return max((self._failed(digest, error) for digest, point in points.items()
                             if point["boot"] == key and not self.store.done(digest)), default=errors.OK)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workflow in a sweep's folder: `workflow/Snakefile`, which is sweep.smk as it is, and `workflow/config.json`."""
+"""The workflow in a sweep's folder: `workflow/Snakefile`, an unchanged copy of sweep.smk, and `workflow/config.json`."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from moscope.sweeps.store import Store
 
 SNAKEFILE = Path(__file__).with_name("sweep.smk")
 LARGEST_BATCH = 100
-RUNTIME_MINUTES = 240  # that a cluster is asked for
+RUNTIME_MINUTES = 240  # requested from a cluster
 
 
 def worker() -> str:
@@ -26,7 +26,7 @@ def worker() -> str:
 
 
 def batches(digests: list[str], at_once: int) -> dict[str, list[str]]:
-    """Short points in groups: a few for each process, so that all of them end at about the same time."""
+    """Groups of short points: a few groups for each process, so that all processes end at about the same time."""
     size = max(1, min(LARGEST_BATCH, -(-len(digests) // (4 * at_once))))
     parts = [digests[i:i + size] for i in range(0, len(digests), size)]
     return {hashlib.sha256(" ".join(part).encode()).hexdigest()[:16]: part for part in parts}

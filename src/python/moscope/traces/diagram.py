@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sequence diagram of a trace: time goes down, each controller that takes part has a lifeline, grouped by chip;
-messages are arrows, slanted by their time under way, transitions are boxes on the lifelines, whose colour between
-them shows what the line may be used for. Time is stretched where much happens and compressed where nothing does; the
-scale at the left tells. Who takes part is in trace_plan.py.
+messages are arrows, slanted by their time under way, transitions are boxes on the lifelines. Between them, the
+colour of a lifeline shows what its controller may do with the line. Time is stretched where much happens and
+compressed where nothing happens; the scale at the left shows this. plan.py decides who takes part.
 """
 
 import math
@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 INK, FAINT, RULE = "#222222", "#777777", "#d5d9de"
 CHIP_FILL, CHIP_STROKE, HOME_FILL = "#f5f7fa", "#c9d1da", "#fdf6e9"
-# Colours of messages by the kind of their virtual network; the second is what the legend calls them.
+# Colours of messages by the kind of their virtual network, with the names of the kinds in the legend.
 KINDS = {
     "request": ("#1f5fa8", "request"),
     "forward": ("#c2410c", "probe or forward"),
@@ -48,7 +48,7 @@ RIGHTS = {
     "Busy": ("#f2b84b", 7.0, "in transition"),
 }
 PILL, GAP = 17.0, 5.0
-SHARES = (0.0, 0.25, 0.5, 0.12, 0.37, 0.75)  # of an arrow's length: where its name may stand
+SHARES = (0.0, 0.25, 0.5, 0.12, 0.37, 0.75)  # possible positions of an arrow's name, as a share of its length
 LEFT, TOP = 118.0, 20.0
 
 
@@ -83,7 +83,7 @@ def draw(document: Document) -> Drawing:
     bottom = _steps(drawing, plan, top, right)
     drawing.width = right + 24
     drawing.height = _legend(drawing, plan, bottom + 30, right) + 18
-    # Backgrounds of chips lie under everything.
+    # The backgrounds of chips are drawn first, below everything else.
     drawing.shapes[:0] = _chips(plan, top, bottom)
     return drawing
 
@@ -95,7 +95,7 @@ def _pill_text(plan: Plan, t: dict[str, Any]) -> str:
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Two transitions of a lifeline that change no state and say the same."""
+    """Whether two transitions of a lifeline are equal and change no state."""
     keys = ("controller", "state", "event", "next", "address")
     return bool(one["state"] == one["next"] and all(one[k] == other[k] for k in keys))
 
@@ -114,7 +114,7 @@ def _place_lanes(plan: Plan) -> float:
         chip = lane.chip
         lane.x = x + lane.half
         x += 2 * lane.half
-    # A title line needs some width even when few take part.
+    # The title needs some width even when only few take part.
     return max(x, LEFT + 560.0)
 
 
@@ -154,7 +154,7 @@ def _steps(drawing: Drawing, plan: Plan, top: float, right: float) -> float:
 
 
 def _step_title(drawing: Drawing, document: Document, step: list[dict[str, Any]], number: int, y: float, right: float) -> float:
-    """A rule, and each access with a bar of where its latency went."""
+    """Draws a rule, and for each access a bar that divides its latency into segments."""
     drawing.add(Line(12, y + 4, right + 8, y + 4, RULE, 1))
     y += 22
     for access in step:
@@ -198,9 +198,9 @@ def _step(drawing: Drawing, plan: Plan, window: tuple[int, int], top: float, rig
         before = latest.get(lane)
         merged = lane in plan.lane_of.values()
         if merged and any(s["event"] == t["event"] for s in stack):
-            continue  # merged caches all do the same: once is enough
+            continue  # merged caches all do the same, which is shown once
         if before and not merged and _same(before, t):
-            before["times"] = before.get("times", 1) + 1  # counting answers, say
+            before["times"] = before.get("times", 1) + 1  # for example, a controller that counts answers
             continue
         latest[lane] = dict(t)
         stack.append(latest[lane])
@@ -219,14 +219,14 @@ def _step(drawing: Drawing, plan: Plan, window: tuple[int, int], top: float, rig
     _lifelines(drawing, plan, shown, time, state, top, bottom)
     _dram_at_work(drawing, plan, window, time)
     halves = {key: max(_pill_width(plan, t) for t in stack) / 2 for key, stack in shown.items()}
-    # Places that names of messages should leave free: x of the middle, y of the base line, width.
+    # Places that the names of messages should avoid: x of the middle, y of the base line, width.
     labels: list[tuple[float, float, float]] = []
     for (name, at), stack in shown.items():
         x = plan.lanes[name].x
         for i, t in enumerate(stack):
             y = time.at[at] + i * (PILL + 15)
             labels += [(x, y + 4, _pill_width(plan, t)), (x, y + PILL / 2 + 9.5, text_width(t["event"], 9))]
-    # Names on short arrows have the least choice of place.
+    # Short arrows come first, because their names have the fewest possible places.
     names = _names_of_fans(plan, arrows)
     written: list[Text | None] = []
     for a in sorted(arrows, key=lambda a: abs(plan.lanes[a.source].x - plan.lanes[a.target].x)):
@@ -252,7 +252,7 @@ def _scale(drawing: Drawing, plan: Plan, ticks: list[int], time: _Time, begin: i
 
 def _lifelines(drawing: Drawing, plan: Plan, shown: dict[tuple[str, int], list[dict[str, Any]]], time: _Time,
                state: dict[str, str], top: float, bottom: float) -> None:
-    """The coloured part of each lifeline: what its controller may do with the line."""
+    """Draws the coloured part of each lifeline, which shows what its controller may do with the line."""
     for lane in plan.order:
         if not lane.machine:
             continue
@@ -275,7 +275,7 @@ def _lifelines(drawing: Drawing, plan: Plan, shown: dict[tuple[str, int], list[d
 
 
 def _dram_at_work(drawing: Drawing, plan: Plan, window: tuple[int, int], time: _Time) -> None:
-    """From the arrival of a request at a DRAM to its answer."""
+    """Marks the time from the arrival of a request at a DRAM to its answer."""
     asked = {m["id"]: m for m in plan.document["messages"]}
     for m in plan.document["messages"]:
         if m["from"].startswith("DRAM") and window[0] <= m["sent"] < window[1] and m["cause"] is not None:
@@ -285,7 +285,8 @@ def _dram_at_work(drawing: Drawing, plan: Plan, window: tuple[int, int], time: _
 
 
 def _names_of_fans(plan: Plan, arrows: list[Arrow]) -> dict[int, str]:
-    """What is written at each arrow (by its id): a message to many to one side is named once, at the uppermost arrow."""
+    """The text at each arrow, by the arrow's id. A message that fans out to several receivers on one side is named once, at the
+    uppermost arrow."""
     fans: dict[tuple[str, int, str, bool], list[Arrow]] = defaultdict(list)
     for a in arrows:
         fans[a.source, a.sent, a.label, plan.lanes[a.target].x > plan.lanes[a.source].x].append(a)
@@ -299,13 +300,13 @@ def _names_of_fans(plan: Plan, arrows: list[Arrow]) -> dict[int, str]:
 
 def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halves: dict[tuple[str, int], float],
            labels: list[tuple[float, float, float]]) -> Text | None:
-    """Draws the arrow; its name is returned, in a place that the names before it leave free."""
+    """Draws the arrow; returns its name, at a place that earlier names leave free."""
     x1, x2 = plan.lanes[a.source].x, plan.lanes[a.target].x
     y1, y2 = time.at[a.sent], time.at[a.arrives]
     direction = 1 if x2 > x1 else -1
     dx, dy = x2 - x1, y2 - y1
     slope = dy / max(1.0, abs(dx))
-    # Arrows leave and end at the edge of a box that stands there, else at the lifeline's bar.
+    # An arrow begins and ends at the edge of a box, if there is one, otherwise at the bar of the lifeline.
     skip1, skip2 = _to_edge(halves.get((a.source, a.sent)), dx, dy), _to_edge(halves.get((a.target, a.arrives)), dx, dy)
     x1, y1, x2, y2 = x1 + dx * skip1, y1 + dy * skip1, x2 - dx * skip2, y2 - dy * skip2
     colour = KINDS.get(a.kind, OTHER)[0]
@@ -313,13 +314,13 @@ def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halve
                 Head(x2, y2, x2 - x1, y2 - y1, colour, 8.0 if a.data else 6.5, hollow=not a.data))
     if not name:
         return None
-    # The name stands near the beginning of its arrow, above it; further along where another name is there already.
+    # The name is near the beginning of its arrow, above it; further along if another name is already there.
     width = text_width(name, 10, a.data)
     length = abs(x2 - x1)
     for below, share in [(0.0, s) for s in SHARES] + [(14.0, s) for s in SHARES]:
         near = max(0.0, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
         x = x1 + direction * (near + width / 2)
-        # Above (or below) the whole of its piece of the arrow.
+        # Above (or below) the part of the arrow that the name covers.
         y = y1 + slope * (near if (slope > 0) == (below == 0.0) else near + width) - 4 + below
         if all(abs(x - lx) > (width + lw) / 2 - 3 or abs(y - ly) > 11 for lx, ly, lw in labels):
             break
@@ -328,7 +329,7 @@ def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halve
 
 
 def _to_edge(half_box: float | None, dx: float, dy: float) -> float:
-    """Share of an arrow that lies within the box (or the bar) at its end."""
+    """The share of an arrow that is inside the box (or the bar) at its end."""
     across = (3.5 if half_box is None else half_box) / max(1.0, abs(dx))
     down = PILL / 2 / abs(dy) if half_box is not None and dy else 1.0
     return min(across, down, 0.45)

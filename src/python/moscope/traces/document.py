@@ -14,9 +14,10 @@ from moscope.traces.remarks import remarks
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
-# A request of a checked script that is older is stuck: such scripts have few accesses, so none waits that long for others.
+# A request of a checked script that is older than this is stuck: the scripts have few accesses, so no request waits that long for
+# others.
 CHECKED_WATCHDOG_FS = 200_000_000_000
-# What is not known of an access that an error came before.
+# The values that are unknown for an access that an error has interrupted.
 UNFINISHED: dict[str, Any] = {"latency_fs": None, "latency_ns": None, "latency_cycles": None, "segments": [], "hops": None,
                               "supplier": None, "supplier_number": None, "supplier_chip": None, "supplier_state": None, "probes": 0,
                               "value": None}
@@ -114,7 +115,7 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
 
 
 def with_remarks(made: Document, accesses: list[ScriptAccess]) -> Document:
-    """The document with what each access was an instance of, such as false sharing."""
+    """The document with remarks on each access, such as false sharing."""
     for access, scripted in zip(made["accesses"], accesses, strict=True):
         access["remarks"] = remarks(made, access, scripted.delays)
     return made
@@ -125,7 +126,8 @@ READS = ("ld", "if", "ldu", "rmw")
 
 
 def values_found(accesses: list[dict[str, Any]]) -> dict[int, int]:
-    """By access that reads: the access whose value it found, -1 for what memory holds at first. Bytes move when an access is done."""
+    """For each access that reads, the access whose value it found; -1 for the initial value of memory. Bytes are transferred when
+    an access is done."""
     writer: dict[int, int] = {}
     found: dict[int, int] = {}
     for a in sorted((a for a in accesses if a["done"] is not None), key=lambda a: (a["done"], a["id"])):
@@ -139,7 +141,7 @@ def values_found(accesses: list[dict[str, Any]]) -> dict[int, int]:
 
 
 def _own_role(machine_type: str, roles: dict[str, str]) -> dict[str, str]:
-    """The role of a machine in the protocol, where it is not the one that the type's name stands for."""
+    """The role of a machine in the protocol, if it differs from the usual role of its type."""
     return {} if roles[machine_type] == role_by_name(machine_type) else {"role": roles[machine_type]}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A drawing as a list of shapes in pixels (y grows downwards), and the two files it can become: SVG, written here,
+"""A drawing as a list of shapes in pixels (y grows downwards), and the two formats in which it can be written: SVG, written here,
 and PNG, by Pillow. The same font is named in both, so a layout made with `text_width` fits both."""
 
 import io
@@ -89,7 +89,7 @@ _NARROW, _WIDE = set("iIjl|.,:;'!()[]/ tfr-"), set("mwMW@%")
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """Width in pixels, rather too large than too small."""
+    """Width in pixels; an estimate that is rather too large than too small."""
     thousandths = sum(400 if c in _NARROW else 950 if c in _WIDE else 700 if c.isupper() else 625 for c in text)
     return thousandths * size / 1000 * (1.1 if bold else 1.0)
 
@@ -126,7 +126,7 @@ def _tip(text: str) -> str:
     return f"<title>{escape(text)}</title>" if text else ""
 
 
-SMOOTH = 2  # pixels drawn for one of the picture, each way
+SMOOTH = 2  # pixels drawn for one pixel of the picture, in each direction
 STRIP = 1500  # rows of the picture that are drawn at a time
 
 
@@ -146,12 +146,12 @@ def to_png(drawing: Drawing, scale: float = 2.0) -> bytes:
                 pen.paint(shape)
         picture.paste(strip.reduce(SMOOTH), (0, top))
     out = io.BytesIO()
-    picture.save(out, format="png", compress_level=3)  # half the time, little more to store
+    picture.save(out, format="png", compress_level=3)  # takes half the time, for a slightly larger file
     return out.getvalue()
 
 
 def _reaches(s: Shape, top: float, bottom: float) -> bool:
-    """The shape may have a part between two heights."""
+    """Whether a shape may have a part between two heights."""
     if isinstance(s, Line):
         low, high = min(s.y1, s.y2), max(s.y1, s.y2)
     elif isinstance(s, Box):
@@ -166,7 +166,7 @@ MARGIN = 30.0  # of a line's width, an arrow's head or a letter's height
 
 @cache
 def _font(bold: bool, pixels: float) -> Any:
-    """The font of matplotlib's package, which need not be imported for it."""
+    """The font that comes with matplotlib's package; matplotlib itself is not imported."""
     from PIL import ImageFont
 
     found = find_spec("matplotlib")

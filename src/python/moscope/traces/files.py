@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that `moscope trace` writes: the document, and sequence diagrams, each whole or not at all."""
+"""Files that `moscope trace` writes: the document, and sequence diagrams, each complete or not at all."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ Document = dict[str, Any]
 
 
 def check_target(path: Path | None) -> None:
-    """A file can be written there, as far as can be known before the run."""
+    """Checks before the run, as far as possible, that a file can be written there."""
     if path is None:
         return
     if path.is_dir():
@@ -45,7 +45,7 @@ def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> No
 
 
 def write_folder(folder: Path, document: Document) -> None:
-    """`--out`: the document beside both diagrams."""
+    """Writes the files of `--out`: the document and both diagrams."""
     with jsonio.atomic_dir(folder) as out:
         (out / "trace.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
         write_diagrams(document, out / "trace.svg", out / "trace.png")

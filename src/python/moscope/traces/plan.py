@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trace's sequence diagram shows, before anything has a place: lifelines and arrows. Caches of a chip that are
-only asked whether they hold the line share one lifeline.
+"""The content of a trace's sequence diagram, before anything is placed: lifelines and arrows. Caches of a chip that
+only answer whether they hold the line share one lifeline.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ LANE = 104.0  # the least width of a lifeline
 
 @dataclass
 class Lane:
-    """A lifeline: a core, a controller, a DRAM, or several caches that are merely asked."""
+    """A lifeline: a core, a controller, a DRAM, or several caches that only answer probes."""
 
     name: str
     title: str
@@ -41,11 +41,11 @@ class Arrow:
     kind: str
     data: bool
     tip: str
-    messages: int = 1  # that it stands for
+    messages: int = 1  # how many messages the arrow represents
 
 
 class Plan:
-    """Who takes part and what is drawn, before anything has a place."""
+    """Who takes part and what is drawn, before anything is placed."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -63,13 +63,13 @@ class Plan:
         self.order = self._ordered()
 
     def _line_names(self) -> dict[int, str]:
-        """Names of the script's lines; without their node where the letter is enough."""
+        """Names of the script's lines, without their node if the letter is unambiguous."""
         names = line_names(self.document)
         short = [name.split("@")[0] for name in names.values()]
         return {at: name if short.count(name.split("@")[0]) > 1 else name.split("@")[0] for at, name in names.items()}
 
     def _bystanders(self) -> None:
-        """Caches of a chip that no access starts at, that supply nothing and whose state never changes."""
+        """Merges caches of a chip that start no access, supply nothing, and never change their state."""
         active = {m["from"] for m in self.document["messages"] if m["data"] or is_request(m)}
         active |= {t["controller"] for t in self.document["transitions"] if t["state"] != t["next"]}
         groups: dict[tuple[int, str], list[str]] = defaultdict(list)
@@ -100,7 +100,7 @@ class Plan:
             self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
         else:
             c = self.controllers[name]
-            # A core's cache stands beside its core.
+            # A core's caches are beside their core.
             rank = (0, c["core"]) if c["core"] is not None else (6, 0) if is_home(c) else (3, self.shared.index(kind))
             self.lanes[name] = Lane(name, f"{kind} {number}", c["chip"], rank, kind)
         return name
@@ -134,7 +134,7 @@ class Plan:
                     label = f"{label} {self.lines.get(int(m['address'], 16), '')}".rstrip()
                 arrow = Arrow(source, target, m["sent"], d["at"], label, kind, m["data"],
                               f"{m['structure']}: {m['fields']}")
-                # Alike messages of merged caches are one arrow: from the first sent to the last that arrives.
+                # Equal messages of merged caches become one arrow, from the first that is sent to the last that arrives.
                 if source in self.lane_of.values() or target in self.lane_of.values():
                     key = (source, target, m["access"] if m["access"] is not None else -1, m["type"])
                     if key in merged:
@@ -148,7 +148,7 @@ class Plan:
         return found
 
     def _ordered(self) -> list[Lane]:
-        """Lifelines by chip, chips in the order in which they come in."""
+        """The lifelines by chip, in the order in which the chips first appear."""
         seen: list[int] = []
         for arrow in sorted(self.arrows, key=lambda a: a.sent):
             for end in (arrow.source, arrow.target):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an access of a trace was an instance of: false sharing, a replacement in the probe filter, a delay of a message that it never
-sends; and whose value it found."""
+"""Remarks on an access of a trace: false sharing, a replacement in the probe filter, or a delay for a message that the access
+never sends; and whose value it found."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,8 +32,8 @@ def line_names(document: Document) -> dict[int, str]:
 
 
 def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
-    """The access went beyond its core's caches for a line that the core had used, since others used other bytes of it: one of them
-    or this access wrote."""
+    """Whether the access went beyond its core's caches for a line that the core had used before, because other cores have since
+    used other bytes of it, and one of these accesses or this access is a write."""
     if access["done"] is None or access["op"] == "flush" or access["core"] is None:
         return False
     if not any(m["access"] == access["id"] and m["network"] for m in document["messages"]):
@@ -51,7 +51,7 @@ def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
 
 
 def replaced(document: Document, access: dict[str, Any]) -> list[str]:
-    """Lines whose entries in a probe filter, or whatever the home replaces, made room for this access."""
+    """Lines whose entries in a probe filter, or in another array of the home, were replaced to make room for this access."""
     names = line_names(document)
     found = []
     for t in document["transitions"]:
@@ -64,7 +64,7 @@ def replaced(document: Document, access: dict[str, Any]) -> list[str]:
 
 
 def without_message(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay]) -> list[str]:
-    """A sentence for each of the access's delays that no message had, unless the run ended before its messages were sent."""
+    """A sentence for each delay of the access that applied to no message, unless the run ended before the messages were sent."""
     if not delays or document.get("violations") or document.get("protocol_error"):
         return []
     sent = [(m["type"], d["to"]) for m in document["messages"] if m["access"] == access["id"] and m["network"] for d in m["deliveries"]]
@@ -78,7 +78,7 @@ def without_message(document: Document, access: dict[str, Any], delays: Sequence
 
 
 def remarks(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay] = ()) -> list[str]:
-    """`delays`: those that the script gives for this access."""
+    """All remarks on an access. `delays`: those that the script gives for this access."""
     found = ["false sharing"] if is_false_sharing(document, access) else []
     found += [f"replaced {name} in the probe filter" for name in replaced(document, access)]
     return found + without_message(document, access, delays)

@@ -26,7 +26,7 @@ from moscope.errors import UserError, nearest
 
 OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
        "nt": "non-temporal store of a word", "ldu": "uncached load"}
-CACHED_OPS = [op for op in OPS if op not in ("nt", "ldu")]  # all that gem5's ports have
+CACHED_OPS = [op for op in OPS if op not in ("nt", "ldu")]  # the operations that gem5's ports support
 LINE = 64
 WORD_BYTES = 8
 # Lines named by letters lie side by side from here on in their node's memory: different sets of every cache.
@@ -59,13 +59,13 @@ class MessageDelay:
 
 @dataclass(frozen=True)
 class ScriptAccess:
-    """One access; `name` is how text writes its address. `core` of a device's access is the device's number."""
+    """One access; `name` is its address as text shows it. `core` of a device's access is the device's number."""
 
     core: int
     op: str
     address: int
     name: str
-    size: int | None = None  # bytes; None: a word, or what is left of the line
+    size: int | None = None  # bytes; None: a word, or the rest of the line if it is shorter
     at: int = 0  # fs after the beginning of the step
     delays: tuple[MessageDelay, ...] = ()
     device: bool = False
@@ -77,7 +77,7 @@ class ScriptAccess:
 
 
 def place_name(address: int, node_bytes: int) -> str:
-    """`A@n7+8` for what a letter can name, else the number."""
+    """`A@n7+8` for an address that a letter can name, otherwise the number."""
     node, at = divmod(address, node_bytes)
     line, offset = divmod(at - min(LETTERS_AT, node_bytes // 2), LINE)
     if not 0 <= line < len(LETTERS):
@@ -102,7 +102,7 @@ class _Parser:
         self.position = 0
 
     def fail(self, word: Word | None, wrong: str, right: str) -> NoReturn:
-        """Points at `word`, or behind the end."""
+        """Raises UserError with a caret at `word`, or after the end."""
         at, length = (word.at, len(word.text)) if word else (len(self.script.rstrip()), 1)
         # Show the one line of the script that the place is in.
         begin = self.script.rfind("\n", 0, at) + 1

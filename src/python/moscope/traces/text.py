@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace as text for people: each step of the script with what happened in it, in the order of simulated time, then
-each access with where its latency went. Times are counted from the beginning of the step."""
+"""A trace as text for people: each step of the script with its events, in the order of simulated time, then each access with the
+segments of its latency. Times are counted from the beginning of the step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from moscope.traces.script import OPS
 
 Document = dict[str, Any]
 
-# Segments of a latency: what they are, and the colour that text and diagrams give them.
+# Segments of a latency, with their meaning and the colour in text and diagrams.
 SEGMENTS = {name: (SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
 NEVER = 2**63
-MANY = 4  # destinations beyond which they are counted, not named
+MANY = 4  # more destinations than this are counted, not named
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ def period(document: Document) -> Fraction:
 
 
 def supplier_text(document: Document, access: dict[str, Any]) -> str:
-    """Who had the data, in words."""
+    """The supplier of the data, in words."""
     if access["op"] == "flush":
         return "no cache: a flush moves no data to the core"
     kind = str(access["supplier"])
     if access.get("device") is not None and access["supplier_number"] is None:
-        return f"node {access['home']}, the home"  # it serves devices, and keeps to itself whose data it was
+        return f"node {access['home']}, the home"  # the home serves devices, and its answer does not say whose data it was
     suppliers = [c for c in document["controllers"] if c["machine"] == kind]
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
     if not suppliers:  # a hit takes no transition
@@ -52,7 +52,7 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
         return "its own caches" if near else "another core's cache"
     if not is_home(suppliers[0]):
         return f"an {kind.removesuffix('Cache')}"
-    # Not by the segments: an access that waited longest for a probe's answer may have its data from DRAM all the same.
+    # Segments do not decide this: even if an access waited longest for the answer to a probe, its data may come from DRAM.
     read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
     return f"the memory of node {access['home']}" if read else f"node {access['home']}, which had it from a cache"
 
@@ -108,17 +108,17 @@ def destinations_text(message: dict[str, Any]) -> str:
 
 
 def is_request(message: dict[str, Any]) -> bool:
-    """What the core hands to its first-level cache: shown as the access itself."""
+    """Whether the message is the core's request to its first-level cache, which is shown as the access itself."""
     return message["structure"] in ("RubyRequest", "SequencerMsg")
 
 
-# What goes between a home and its DRAM: (type, does it come from DRAM).
+# Words for messages between a home and its DRAM, by (type, whether it comes from DRAM).
 MEMORY_WORDS = {("MEMORY_READ", False): "read", ("MEMORY_READ", True): "data", ("MEMORY_WB", False): "write",
                 ("MEMORY_WB", True): "written"}
 
 
 def message_word(message: dict[str, Any]) -> str:
-    """Its type; what goes to and from DRAM in words that tell a question from its answer, which have one type."""
+    """The type of a message. For messages to and from DRAM, words that distinguish request and answer, which have the same type."""
     return MEMORY_WORDS.get((message["type"], message["from"].startswith("DRAM")), str(message["type"]))
 
 
@@ -135,7 +135,7 @@ def _messages(document: Document) -> Iterator[Line]:
             took = f", arrives {float(first):.1f}{f' to {float(last):.1f}' if first != last else ''} cycles later"
         kind = document["vnets"].get(str(m["vnet"]), "") if m["network"] else "memory" if "Memory" in m["structure"] else "internal"
         data = " with data" if m["data"] else ""
-        # What memory sends is there at once, and has its effect in the same moment.
+        # A message of memory arrives at once and takes effect in the same moment.
         yield Line(m["sent"], 0 if from_memory else 2, m["from"], f"-> {destinations_text(m)}: {message_word(m)} ({kind}{data}){took}",
                    "cyan")
         for h in m["hops"]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the guest runs: one folder per family of workloads. `workloads/FAMILY` holds the C program and `workload.py`,
-which registers the workloads that run it. `docs/workloads.md` describes them.
+"""The programs that the guest runs: one folder per family of workloads. `workloads/FAMILY` holds the C program and
+`workload.py`, which registers the workloads that run it. `docs/workloads.md` describes them.
 
     find("counter-sloppy").command(cores=48)     the line to type at the guest's shell
     programs()                                   the programs that the initial file system carries

@@ -2,8 +2,8 @@
 """Builds the programs of the workloads: the C files of their folder and of `workloads/common`, static, for any x86-64, with the
 libraries of Debian packages that the folder names (see `libraries`).
 
-The cache keeps a program under the digest of everything that it is made from, including the versions of compiler and packages.
-Checkouts with the same sources share it, and the initial file system with it does not change.
+The cache keeps a program under the digest of all its inputs, including the versions of compiler and packages. Checkouts with
+the same sources share it, and their initial file systems are equal.
 """
 
 import hashlib
@@ -21,27 +21,28 @@ from moscope.guest.packages import Say
 from . import libraries
 
 CC = "gcc"
-# Not tuned for the build machine, because the guest's processor is older. The symbol table keeps the names of functions,
-# by which reports name stalls. Some systems' compilers fortify by themselves: other code, and errors where a result is ignored.
+# Not tuned for the build machine, because the guest's processor is older. The symbol table keeps the names of functions, by
+# which reports name stalls. The compilers of some systems fortify by default, which would give other code, and errors where a
+# result is ignored.
 COMMON_FLAGS = ["-std=gnu17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror", "-march=x86-64"]
 FLAGS = [*COMMON_FLAGS, "-static", "-pthread"]
 LIBRARY_FLAGS = [*COMMON_FLAGS, "-shared", "-fPIC"]
 
 
 def silent(_: str) -> None:
-    """For callers that do not report what is fetched."""
+    """A `say` for callers that do not report what is fetched."""
 
 
 def program(family: str, folder: Path | None = None, say: Say = silent) -> Path:
-    """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it. An installation
-    brings the supplied ones along."""
+    """The program of a family, whose sources lie in `folder` (`workloads/FAMILY` by default); built if the cache lacks it. An
+    installation contains the supplied programs."""
     place = folder or _ours() / family
     if paths.installed() and place.parent == _ours():
         return paths.workload_dir() / family
     target = _target(family, place, say)
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Relative names keep the place of a checkout out of the program.
+        # Relative names, so that the place of a checkout does not affect the program.
         files = [os.path.relpath(p, paths.root()) for p in _sources(place)]
         _compile([*_flags(place), *files, *libraries.arguments(place, say)], target, paths.root(), place,
                  "a program that a C compiler with static libraries (packages gcc and libc6-dev) compiles")
@@ -88,7 +89,8 @@ def _ours() -> Path:
 
 
 def _flags(place: Path) -> list[str]:
-    """A folder outside the checkout includes `common/workload.h`; those inside include it by its place."""
+    """The flags for a folder. Sources outside the checkout include `common/workload.h` from the include path; those inside, by a
+    relative path."""
     return FLAGS if place.parent == _ours() else [*FLAGS, "-Iworkloads"]
 
 

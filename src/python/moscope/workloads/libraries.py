@@ -29,7 +29,7 @@ class Linked:
 
 
 def named(folder: Path) -> list[Linked]:
-    """What the folder of a workload names; nothing if it has no such file."""
+    """The lines of the file in a workload's folder; nothing if it has no such file."""
     file = folder / FILE
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -54,13 +54,14 @@ def are_kept(folder: Path) -> bool:
 
 
 def identity(folder: Path, say: Say) -> str:
-    """What a program's digest takes from its packages: names, versions and contents, but not where the cache is. Fetches what the cache
-    lacks."""
+    """The part of a program's digest that represents its packages: names, versions and contents, but not the place of the cache.
+    Fetches packages that the cache lacks."""
     return "".join(f"{p.name} {p.version} {p.sha256} {' '.join(one.names)}\n" for one, p in _fetched(folder, say))
 
 
 def arguments(folder: Path, say: Say) -> list[str]:
-    """The compiler's, to stand behind the sources: folders of headers, whose warnings do not count, and the libraries themselves."""
+    """Arguments for the compiler, to be given after the sources: folders of headers, whose warnings are ignored, and the
+    libraries."""
     headers, archives = [], []
     for one, package in _fetched(folder, say):
         include = package.tree / "usr/include"

@@ -24,15 +24,15 @@ from moscope.guest.packages import Say
 from . import libraries
 from .build import is_built, library, library_is_built, program, silent
 
-# Where the guest finds the programs; moscope.guest.initramfs puts files there under the names of `programs`.
+# The guest's folder for the programs; moscope.guest.initramfs puts files there under the names in `programs`.
 GUEST_FOLDER = "/run/moscope"
 INITRAMFS_FOLDER = "workloads"
-# Stops a workload: Ctrl-C.
+# The key that stops a workload: Ctrl-C.
 STOP = b"\x03"
 FILE = "workload.py"
 
-# A third of the time between two timer ticks (250 per second). Three such windows hold one tick of each kernel; shorter
-# ones hold none, or consist mostly of it.
+# A third of the time between two timer ticks (250 per second). Three such windows contain one tick of each kernel;
+# shorter ones would contain none, or consist mostly of it.
 THIRD_OF_TICK = "1334us"
 
 
@@ -41,12 +41,12 @@ class Workload:
     name: str  # unique among all
     summary: str  # one line
     operation: str  # plural, as in "increments"
-    arguments: Callable[[int], str]  # of the program, for a number of cores
+    arguments: Callable[[int], str]  # the program's arguments for a number of cores
     # Simulated times, fixed or for a number of cores: before measurement begins, and of one window.
     warmup: str | Callable[[int], str] = "200us"
     window: str | Callable[[int], str] = "500us"
-    short_window: str | Callable[[int], str] | None = None  # where a rough result needs fewer operations than `window` holds
-    windows: int | None = None  # how many by default, if the usual number does not cover what the workload repeats
+    short_window: str | Callable[[int], str] | None = None  # for rough results, which need fewer operations than `window` holds
+    windows: int | None = None  # default number, if the usual one does not cover the period of the work
     cycle: str | Callable[[int], str] | None = None  # the period of its work, if the windows should cover at least one
     kernels: str = "distro"  # the default of --kernel
     memory_per_node: str = "512MiB"  # at least
@@ -54,9 +54,9 @@ class Workload:
     processes: bool = False  # forks; gem5's syscall emulation runs only threads
     packages: tuple[str, ...] = ()  # of the distribution, in a root image on the disk
     image: str = ""  # a shell script in the folder that completes the root image
-    steering: str | None = None  # a network card that chooses receive queues so
+    steering: str | None = None  # the policy of a network card that chooses receive queues
     first_port: int | None = None  # the port that its steering `fixed-port` gives to the first core's queue
-    launcher: str = ""  # the program that runs a service (see `service`); its folder, in place of the workload's own program
+    launcher: str = ""  # the folder of the program that runs a service (see `service`), used in place of the workload's own program
     folder: Path = Path()  # of the program and of the file that registers it; set by `register`
 
     @property
@@ -70,7 +70,7 @@ class Workload:
 
     @property
     def image_script(self) -> str:
-        """Its text."""
+        """The text of the script `image`."""
         if not self.image:
             return ""
         try:
@@ -80,7 +80,7 @@ class Workload:
 
     def command(self, cores: int, *more: str) -> str:
         """The line to type at the guest's shell; `more` are options of the program (docs/workloads.md)."""
-        name = [f"--name {shlex.quote(self.family)}"] if self.launcher else []  # as which it prints its results
+        name = [f"--name {shlex.quote(self.family)}"] if self.launcher else []  # the name under which the launcher prints its results
         return " ".join([shlex.quote(self.program), "--simulated", *name, self.arguments(cores), *more])
 
 
@@ -124,18 +124,19 @@ def programs(families: set[str] | None = None, say: Say = silent) -> dict[str, P
 
 
 def along(w: Workload, say: Say = silent) -> dict[str, Path]:
-    """What a run that measures this workload puts into the guest for it, beside what comes along with every run."""
+    """The files that the guest needs for this workload, in addition to those that every run has."""
     return programs({w.family}, say) | (files(w) if w.launcher else {})
 
 
 def elsewhere(w: Workload) -> bool:
-    """Whether its folder is the user's own, not one of the checkout's."""
+    """Whether its folder is outside the checkout."""
     return w.folder.parent != (paths.root() / "workloads").resolve()
 
 
 def come_along(w: Workload) -> bool:
-    """Whether each initial file system has the program. A service's launcher, and a program that links a package's library, are only in
-    those of runs that measure them: what others find in the guest does not change, and they need no package. So are the user's own."""
+    """Whether each initial file system has the program. A service's launcher, and a program that links a package's library, are
+    only in those of runs that measure them, so that other runs have an unchanged guest and need no package. The same holds for
+    the user's own programs."""
     return not w.launcher and not libraries.named(w.folder) and not elsewhere(w)
 
 
@@ -148,7 +149,7 @@ def are_built(family: str) -> bool:
 
 
 def files(w: Workload) -> dict[str, Path]:
-    """What else a service's folder holds, by the names in the guest: configuration, and each C file as a shared library."""
+    """Further files in a service's folder, by their names in the guest: configuration, and each C file as a shared library."""
     here = [p for p in sorted(w.folder.iterdir()) if p.is_file() and p.name not in (FILE, w.image)]
     built = [library(p) if p.suffix == ".c" else p for p in here]
     return {f"{INITRAMFS_FOLDER}/{w.family}/{p.name}": p for p in built}
@@ -158,7 +159,7 @@ def _of_folder(folder: Path, name: str) -> Workload:
     file = folder.resolve() / FILE
     if not file.is_file():
         raise UserError(f"--workload: {folder}: holds no {FILE}: expected the folder of a workload (docs/extending/workload.md)")
-    every()  # names of the checkout's own are taken
+    every()  # loads the checkout's own workloads, so that their names are taken
     _load(file)
     own = {w.name: w for w in _REGISTERED.values() if w.folder == file.parent}
     if name in own or (not name and len(own) == 1):
@@ -168,7 +169,7 @@ def _of_folder(folder: Path, name: str) -> Workload:
 
 
 def _load(file: Path) -> None:
-    """Executes a registration once."""
+    """Executes a registration file, once."""
     module_name = f"moscope_workloads.{file.parent}"
     if module_name in sys.modules:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a workload prints: lines `moscope: FAMILY key=value ...`, the last of which has `verify=ok` or `verify=wrong`."""
+"""The results that a workload prints: lines `moscope: FAMILY key=value ...`, the last of which has `verify=ok` or `verify=wrong`."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Results:
     def of(console: str, family: str) -> "Results":
         values: dict[str, str | float] = {}
         for line in console.replace("\r", "").splitlines():
-            # The shell's prompt or what was typed may stand before it.
+            # The line may also contain the shell's prompt or typed text.
             _, found, rest = line.partition(f"moscope: {family} ")
             if found:
                 values |= {key: _number(value) for key, value in _PAIR.findall(rest)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A service of the distribution as a workload. A launcher (workloads/launcher) in the guest starts it, has load generators at
-the other end of the network card ask it (docs/ethernet.md), and takes their count. The client counts the operations."""
+"""A service of the distribution as a workload. A launcher (workloads/launcher) in the guest starts the service, starts the load
+generators at the other end of the network card (docs/ethernet.md), and reads their counts. The clients count the operations."""
 
 import shlex
 from collections.abc import Callable
@@ -18,11 +18,12 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
             window: str | Callable[[int], str] = THIRD_OF_TICK,
             short_window: str | Callable[[int], str] | None = None, kernels: str = "distro", memory_per_node: str = "512MiB",
             most_cores: int | None = None) -> Workload:
-    """`packages` are Debian's, installed into the root image; `image` names a shell script of the folder that runs in the image's tree
-    while the image is made, once, on this system. `each` is the shell command of one process: one for each core, pinned to
-    it, or with `one_process` one in all. In it and in `prepare`, which runs first, %c is the core, %p its port (`port` and those after
-    it), %n the number of cores. The service is ready when it accepts connections on its ports. `load` gives the driver of the clients
-    and its settings for a number of cores; `steering` is the card's policy unless `--set nic.steering` gives another."""
+    """`packages` are Debian's, installed into the root image; `image` names a shell script of the folder that runs in the image's
+    tree while the image is made, once, on this system. `each` is the shell command of one process: there is one for each core,
+    pinned to it, or with `one_process` only one. In it and in `prepare`, which runs first, %c is the core, %p its port (`port` and
+    those after it), %n the number of cores. The service is ready when it accepts connections on its ports. `load` gives the driver
+    of the clients and its settings for a number of cores; `steering` is the card's policy unless `--set nic.steering` gives
+    another."""
     for key, text in (("each", each), ("prepare", prepare)):
         if not (text.isascii() and (text.isprintable() or not text)):
             raise UserError(f"{name}: {key}: {text!r}: expected a line of printable ASCII characters")

@@ -15,7 +15,7 @@ def all_jobs() -> dict[str, Job]:
 
 
 def look_again() -> None:
-    """Forgets what an earlier sweep of this process has read: files may have changed since."""
+    """Forgets what an earlier sweep in this process has read, because files may have changed since."""
     base.forget()
     for job in all_jobs().values():
         job.forget()

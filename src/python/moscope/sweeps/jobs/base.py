@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a kind of job is: which parameters it takes, what determines a point's result, how a point is run, and its figures."""
+"""The interface of a kind of job: the parameters that it takes, what determines a point's result, how a point is run, and its
+figures."""
 
 import hashlib
 import json
@@ -25,9 +26,9 @@ MB = 1 << 20
 
 @dataclass(frozen=True)
 class Planned:
-    """`identity`: all that determines the result. `kind`: points of one kind take about the same time, which grows with `work`.
-    `memory_mb`: of the host, `boot_memory_mb` for the boot alone; `threads`: of the host.
-    `boot`: the key of the booted guest that the point starts from; `edges`: the links of its machine."""
+    """`identity`: everything that determines the result. `kind`: points of one kind take about the same time, which grows with
+    `work`. `memory_mb`: of the host, `boot_memory_mb` for the boot alone; `threads`: of the host. `boot`: the key of the booted
+    guest that the point starts from; `edges`: the links of its machine."""
 
     identity: dict[str, Any]
     kind: str
@@ -45,13 +46,13 @@ class Planned:
 
 
 class Job(ABC):
-    """`options`: parameters besides machine, seed and machine keys. `light`: a point takes less than starting a process."""
+    """`options`: parameters besides machine, seed and machine keys. `light`: a point takes less time than the start of a process."""
 
     name: str
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     light = True
-    figures_first: tuple[str, ...] = ()  # in the report
+    figures_first: tuple[str, ...] = ()  # the first figures in the report
 
     @abstractmethod
     def plan(self, params: Params, say: Say) -> Planned:
@@ -59,15 +60,15 @@ class Job(ABC):
 
     @abstractmethod
     def run(self, params: Params, folder: Path, report: Report) -> dict[str, Any]:
-        """Runs the point in this process and returns the JSON object of the command; files go into `folder`. `report` is called
-        now and then with what the point is at, and raises KeyboardInterrupt when the point is to end."""
+        """Runs the point in this process and returns the JSON object of the command; files go into `folder`. It calls `report`
+        from time to time with the state of the point; `report` raises KeyboardInterrupt if the point has to end."""
 
     @abstractmethod
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The figures of a point's document, for a row of the table."""
 
     def finding(self, document: dict[str, Any]) -> str | None:
-        """What a check has found, in words; the sweep's exit code is then 1, as the command's."""
+        """A fault that a check has found, in words. The exit code of the sweep is then 1, like that of the command."""
         return None
 
     def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:
@@ -75,7 +76,7 @@ class Job(ABC):
         raise NotImplementedError
 
     def take_boot(self, key: str, folder: Path) -> None:
-        """Puts it from there to where a point looks for it."""
+        """Copies the booted guest from there to the place where a point looks for it."""
         raise NotImplementedError
 
     def lines(self, folder: Path) -> Any:
@@ -83,15 +84,15 @@ class Job(ABC):
         return None
 
     def lacking(self, params: Params) -> list[str]:
-        """What `plan` would build first, in words with the time that it takes: a dry run builds nothing."""
+        """What `plan` would build first, in words with the time that it takes; needed because a dry run builds nothing."""
         return []
 
     def rough(self, params: Params) -> tuple[str, float] | None:
-        """Kind and work of a point as `plan` has them, without building anything; None where that is not known."""
+        """Kind and work of a point as in its plan, without building anything; None if they are unknown."""
         return None
 
     def label(self, params: Params) -> str:
-        """The point in words, for a person who watches."""
+        """A short description of the point for progress displays."""
         return self.name
 
     def command(self, params: Params) -> list[str]:
@@ -104,8 +105,8 @@ class Job(ABC):
                 words += ["--set", f"{name}={text(value)}"]
         return words
 
-    def forget(self) -> None:  # noqa: B027  most read nothing but what this module does
-        """Reads again what it has read once in this process."""
+    def forget(self) -> None:  # noqa: B027  most kinds of job read nothing besides what this module reads
+        """Discards what was read once in this process, so that it is read again."""
 
     def words_of(self, name: str, value: Value) -> list[str]:
         return [f"--{name.replace('_', '-')}", text(value)]
@@ -127,12 +128,12 @@ def shared(job: Job, params: Params) -> Shared:
 
 
 def machine_of(chosen: Shared) -> Machine:
-    """The machine description with its changes; the file is read once in a process."""
+    """The machine description with its changes; the file is read once per process."""
     return with_sets(_described(chosen.machine), Path(chosen.machine), chosen.sets)
 
 
 def forget() -> None:
-    """What has been read once in this process is read again."""
+    """Discards what was read once in this process, so that it is read again."""
     for kept in (_described, file_digest, engine_digest, code_digest):
         kept.cache_clear()
 
@@ -150,7 +151,8 @@ def file_digest(path: Path) -> str:
 
 @lru_cache
 def code_digest() -> str:
-    """Of moscope's own Python, which names lines and computes errors. It is in no point's digest: most of its changes change no result."""
+    """The digest of moscope's own Python code, which names lines and computes errors. It is not part of the digests of points,
+    because most changes of this code change no result."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths.PACKAGE.rglob("*.py")))).hexdigest()[:16]
 
 

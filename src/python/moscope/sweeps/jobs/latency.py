@@ -41,7 +41,7 @@ class Latency(Job):
         return document
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
-        """One for each row, such as `DRAM_3_hops_cycles`; a machine without such a row has none."""
+        """A figure for each row, such as `DRAM_3_hops_cycles`; a machine without such a row has no such figure."""
         units = {"cycles": "cycles", "GB/s": "GB_per_s"}
         return {f"{row['name'].replace(' ', '_')}_{units[row['unit']]}": row["measured"] for row in document["rows"]}
 

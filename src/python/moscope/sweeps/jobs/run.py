@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 USUAL_WINDOWS = 16
-ONE = ("workload", "kernel", "cores")  # of which `moscope run` takes several
-# Options that `moscope run` takes repeatedly. Their parameter is one text, with its words separated as in a shell.
+ONE = ("workload", "kernel", "cores")  # options of which `moscope run` takes several values, but a point only one
+# Options that `moscope run` takes repeatedly. Here, such a parameter is one text whose words are separated as in a shell.
 REPEATED = {"packages": "with", "variables": "env", "count": "count"}
 
 
 def parameter(option: str) -> str:
-    """The name of the parameter for a field of `Options`: that of the command line."""
+    """The name of the parameter for a field of `Options`, which is that of the command-line option."""
     return REPEATED.get(option, option)
 
 
@@ -50,7 +50,7 @@ class Run(Job):
                     "point": {k: v for k, v in plan.identity()["points"][0].items() if k != "kernel"}, "kernel": one.kernel}
         memory = wanted_bytes(job.job(plan, one, Path()), speeds.kept_bytes(kind_of(one))) // MB
         boot = machine_bytes(one.cores) // MB
-        chips = -(-one.cores // int(plan.machine.cores_per_chip))  # each has at most one thread
+        chips = -(-one.cores // int(plan.machine.cores_per_chip))  # each chip runs on at most one thread
         return Planned(identity, kind_of(one), edges_of(plan.machine), work_of(one), memory, boot, min(plan.threads or 1, chips),
                        checkpoints.key(configuration(plan, one, made_from)))
 
@@ -107,14 +107,15 @@ class Run(Job):
             place(source, folder / f"{key}{source.suffix}")
 
     def take_boot(self, key: str, folder: Path) -> None:
-        """Into the cache, from which older checkpoints are removed from time to time, and which another host may not have."""
+        """Copies the boot into the cache. Older checkpoints are removed from the cache from time to time, and another host may
+        have another cache."""
         target = checkpoints.folder() / f"{key}.ckpt"
         for source in (folder / f"{key}.console", folder / f"{key}.ckpt"):
             if source.exists() and not target.with_suffix(source.suffix).exists():
                 place(source, target.with_suffix(source.suffix))
 
     def lines(self, folder: Path) -> "pa.Table | None":
-        """Sums over the lines of one name and class."""
+        """The sums over lines with the same name and class."""
         import duckdb
 
         found = duckdb.sql(LINES, params=[str(folder / "lines.parquet")])
@@ -126,8 +127,9 @@ def kind_of(one: options.Point) -> str:
 
 
 def work_of(one: options.Point) -> float:
-    """Milliseconds in detailed mode. Boots and names take as long as one more. A point that ends with a small error is taken to need
-    `USUAL_WINDOWS` at most, and those of two cycles of its work: it needs ten windows, and a few more where they depend on each other."""
+    """Milliseconds in detailed mode, plus one for boot and naming, which take about as long. For a point that ends at a small
+    error, the estimate is at most `USUAL_WINDOWS` windows, or two cycles of its work if these are longer: it needs ten windows,
+    and a few more if they depend on each other."""
     usual = max(USUAL_WINDOWS, math.ceil(2 * (one.cycle or 0) / one.window))
     count = min(one.windows, usual) if one.until_error else one.windows
     return 1.0 + (one.warmup + count * one.window) / windows.FS_PER_MS
@@ -148,7 +150,7 @@ _gatherers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], inputs.Gatherer] 
 
 
 def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) -> inputs.Gatherer:
-    """One for each variant of the machine: it looks up a kernel once."""
+    """A gatherer for each variant of the machine, because it looks up each kernel only once."""
     key = machine, sets, tuple(map(str, plan.programs.values()))
     if key not in _gatherers:
         _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say, plan.sets)
@@ -156,8 +158,8 @@ def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) 
 
 
 def plan_of(kind: Job, params: Params, build: bool = True) -> options.Plan:
-    """The plan of `moscope run` for one point; UserError for an option that means several. Without `build`, it lacks the workloads'
-    programs."""
+    """The plan of `moscope run` for one point; UserError for an option that stands for several points. Without `build`, it lacks
+    the workloads' programs."""
     chosen = shared(kind, params)
     given: dict[str, Any] = {}
     for option in fields(options.Options):
@@ -188,16 +190,16 @@ def words(name: str, value: Value) -> tuple[str, ...]:
 
 
 def configuration(plan: options.Plan, one: options.Point, made_from: inputs.Inputs) -> dict[str, Any]:
-    """Of the boot, as in run/point.py."""
+    """The configuration of the boot, as in runs/point.py."""
     append = " ".join(part for part in (options.APPEND, made_from.kernel.append) if part)
     return checkpoints.configuration(made_from, append, one.cores, plan.seed)
 
 
 def place(source: Path, target: Path) -> None:
-    """The same file under another name: a link where that can be, else a copy."""
+    """Makes a file available under another name: as a link if possible, otherwise as a copy."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with written_aside(target) as partial:
-        partial.unlink(missing_ok=True)  # of one that was killed, long ago, in a process of the same number
+        partial.unlink(missing_ok=True)  # left by a killed process that had the same number
         try:
             os.link(source, partial)
         except OSError:
@@ -208,7 +210,7 @@ def to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-# A line's class with the most waiting is the name's.
+# The class of a name is the class with the most waiting among its lines.
 LINES = """
 WITH all_lines AS (SELECT *, stall + spin AS waiting FROM read_parquet(?))
 SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us,
