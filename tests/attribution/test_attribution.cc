@@ -108,7 +108,7 @@ TEST_F(Transactions, AnUpgradeThatAnotherCoresStoreHasOvertakenIsSharing) {
     EXPECT_EQ(count("true_sharing"), 1u);
 }
 
-TEST_F(Transactions, AWaitForAStoreIsPutDownToTheWriterBeforeIt) {
+TEST_F(Transactions, AWaitForAStoreIsChargedToThePreviousWriter) {
     store(0);
     store(1);
     Access x;
@@ -123,7 +123,7 @@ TEST_F(Transactions, AWaitForAStoreIsPutDownToTheWriterBeforeIt) {
     EXPECT_EQ(by_writer, (decltype(by_writer){{0, {0, 1}}, {0x500000, {500, 1}}}));
 }
 
-TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
+TEST_F(Transactions, UserCodeIsCountedByAddressSpaceAndKernelCodeIsNot) {
     Access x;
     x.addr = PhysAddr(kLine);
     x.done = 100;
@@ -140,7 +140,7 @@ TEST_F(Transactions, UserCodeIsCountedBySpaceAndTheKernelsIsNot) {
                         {{0x400000, 0x1000}, {1, 1010}}, {{0x400000, 0x2000}, {2, 20}}, {{~Addr{0xfff}, 0}, {3, 30}}}));
 }
 
-TEST_F(Transactions, AWaitForABufferHasTheClassOfTheStoreThatIsWaitedFor) {
+TEST_F(Transactions, AWaitForTheStoreBufferHasTheMissClassOfTheStoreWaitedFor) {
     constexpr Addr kOther = kLine + kLineBytes;
     load(0);
     load(1);
@@ -193,7 +193,7 @@ TEST_F(Transactions, AStoreToALineThatWasReplacedIsACapacityMiss) {
     EXPECT_EQ(count("upgrade"), 0u);
 }
 
-TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
+TEST_F(Transactions, ALineHasTheFirstVirtualAddressThatAnAccessUsed) {
     Access x;
     x.addr = PhysAddr(kLine);
     x.kind = AccessKind::fetch;
@@ -206,7 +206,7 @@ TEST_F(Transactions, ALineIsReachedByTheFirstAddressThatAnAccessHas) {
     EXPECT_TRUE(line.flags & LineRow::kFetch) << "a fetch";
 }
 
-TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
+TEST_F(Transactions, LinesOfBothPagePartitionsAreInOneReport) {
     constexpr Addr kOther = kLine + 0x2000; // its page's number has another parity
     ASSERT_NE(Attribution::part_of(kLine), Attribution::part_of(kOther));
     load(0, kOther);
@@ -221,7 +221,7 @@ TEST_F(Transactions, LinesOfBothPartsAreInOneReport) {
     EXPECT_EQ(count("true_sharing"), 1u);
 }
 
-TEST_F(Transactions, RowsThatAreKeptAreThoseOfThatMoment) {
+TEST_F(Transactions, KeptRowsStayUnchangedUntilTheNextKeep) {
     constexpr Addr kOther = kLine + 0x2000; // in the other part
     const auto all = [](const AttributionRows &r) { return std::tuple(r.lines, r.pairs, r.transfers); };
     EXPECT_EQ(all(a.kept_rows()), all(AttributionRows{}));
@@ -240,7 +240,7 @@ TEST_F(Transactions, RowsThatAreKeptAreThoseOfThatMoment) {
     EXPECT_EQ(all(a.kept_rows()), all(AttributionRows{}));
 }
 
-TEST_F(Transactions, WhatADeviceWroteIsSharing) {
+TEST_F(Transactions, AMissOnALineThatADeviceWroteIsSharing) {
     load(0);
     load(1);
     a.stored_by_device(kLine + 8, 8);
@@ -250,7 +250,7 @@ TEST_F(Transactions, WhatADeviceWroteIsSharing) {
     EXPECT_EQ(count("true_sharing"), 1u);
 }
 
-TEST_F(Transactions, SpinningIsBesideTheStallWithTheWriterThatTheLineWasFetchedAfter) {
+TEST_F(Transactions, SpinTimeIsApartFromStallAndHasTheLastWriterBeforeTheFetch) {
     rmw(0);
     load(1);
     a.spun({1, {kLine + 4, 0x600000, kLine + 4, 0, true}, 1000, 7});

@@ -21,7 +21,7 @@ namespace {
 constexpr unsigned kCores = 4, kPerChip = 2;
 constexpr Addr kBytes = 1 << 21;
 
-/// Runs one thing after the other, at ticks of its own.
+/// Runs one function after another, each at its own tick.
 struct At final : Component {
     std::function<void()> what;
     explicit At(EventQueue &q) : Component(q, "at", [](Component &c, Tick) { static_cast<At &>(c).what(); }) {}
@@ -58,7 +58,7 @@ struct Journals : testing::Test {
         both(core, [&](x86::TransactionObserver &to) {
             to.transaction({&x, core, 0x400000 + core, dram, exposed, false, true, 0});
         });
-        x = {}; // whoever wants it later has kept it
+        x = {}; // the journal has copied what it needs
     }
     void store(unsigned core, Addr dram, unsigned size, Addr pc) {
         both(core, [&](x86::TransactionObserver &to) { to.stored(core, dram, size, pc); });
@@ -122,7 +122,7 @@ TEST_F(Journals, AStoreAfterAReplayIsANewEntry) {
     EXPECT_EQ(pairs_of(replayed).back().writer, 0x500001u) << "the second store's instruction";
 }
 
-TEST_F(Journals, AreFullAfterSoMuch) {
+TEST_F(Journals, ReportOnceThatTheyAreFullAndAreEmptyAfterTheReplay) {
     open(true);
     for (unsigned n = 0; n < 2000; ++n)
         when(10 + n, [&] { transaction(0, AccessKind::load, 0x1000 + n % 5 * 0x1000, 1); });
@@ -133,7 +133,7 @@ TEST_F(Journals, AreFullAfterSoMuch) {
     EXPECT_FALSE(of(0).full());
 }
 
-TEST_F(Journals, WhatAtRandomHappensIsToldAsIfAtOnce) {
+TEST_F(Journals, RandomEventsHaveTheSameEffectReplayedAsDirect) {
     for (const bool in_parts : {true, false}) {
         SCOPED_TRACE(in_parts);
         journals.clear();
@@ -143,7 +143,7 @@ TEST_F(Journals, WhatAtRandomHappensIsToldAsIfAtOnce) {
         for (unsigned n = 0; n < 20'000; ++n) {
             when(begin + 1 + 2 * n, [&] {
                 const auto core = static_cast<unsigned>(rng.below(kCores));
-                // Lines in both parts; more of one page than a journal remembers stores of.
+                // Lines in both parts; more lines of one page than those whose stores a journal remembers.
                 const Addr dram = rng.below(3) * 0x1000 + rng.below(6) * 64 + rng.below(8) * 8;
                 switch (rng.below(6)) {
                 case 0: return transaction(core, AccessKind::load, dram, static_cast<Tick>(rng.below(50)));
@@ -154,7 +154,7 @@ TEST_F(Journals, WhatAtRandomHappensIsToldAsIfAtOnce) {
                     return;
                 case 3: return both(core, [&](x86::TransactionObserver &to) { to.prefetched(core, dram); });
                 case 2: directly.stored_by_device(dram, 8); return of(core).stored_by_device(dram, 8);
-                default: // to write it takes a transaction
+                default: // a transaction brings the right to write
                     transaction(core, AccessKind::store, dram, 0);
                     for (auto more = rng.below(4); more-- > 0;)
                         store(core, dram, 8, 0x500000 + core + rng.below(3) * 16);

@@ -43,13 +43,13 @@ TEST_F(Loads, OneAfterTheOtherAreOneInFlight) {
     EXPECT_EQ(rows()[0].occupied, 300);
 }
 
-TEST_F(Loads, SideBySideAreAsManyAsThereAre) {
+TEST_F(Loads, FourAtOnceAreFourInFlight) {
     for (unsigned i = 0; i < 4; ++i)
         ended(0, 1, 0, 100);
     EXPECT_EQ(rows()[0].latency, 4 * rows()[0].occupied);
 }
 
-TEST_F(Loads, TimeThatALoadCoversIsThatOfItsInstruction) {
+TEST_F(Loads, OverlappedTimeBelongsToTheInstructionOfTheEarlierLoad) {
     ended(0, 1, 0, 100);
     ended(0, 2, 50, 150);
     ASSERT_EQ(rows().size(), 2u);
@@ -57,7 +57,7 @@ TEST_F(Loads, TimeThatALoadCoversIsThatOfItsInstruction) {
     EXPECT_EQ(rows()[1].occupied, 50);
 }
 
-TEST_F(Loads, TimeIsThatOfTheLoadThatWasRequestedFirstWhicheverEndsFirst) {
+TEST_F(Loads, OverlappedTimeBelongsToTheLoadRequestedFirstWhicheverEndsFirst) {
     ended(0, 2, 20, 60);
     ended(0, 2, 200, 300);
     ended(0, 1, 0, 500);
@@ -68,7 +68,7 @@ TEST_F(Loads, TimeIsThatOfTheLoadThatWasRequestedFirstWhicheverEndsFirst) {
     EXPECT_EQ(rows()[2].occupied, 20);
 }
 
-TEST_F(Loads, ALongLoadCoversAsManyShortOnesAsAWindowHas) {
+TEST_F(Loads, ALongLoadCoversAnyNumberOfShortOnes) {
     constexpr unsigned kShort = 200;
     for (unsigned round = 0; round < 10; ++round) {
         const Tick begin = 100'000 * round;
@@ -82,7 +82,7 @@ TEST_F(Loads, ALongLoadCoversAsManyShortOnesAsAWindowHas) {
     EXPECT_EQ(rows()[1].occupied, 0);
 }
 
-TEST_F(Loads, CoresAndAddressSpacesAreApart) {
+TEST_F(Loads, OverlapIsCountedByCoreAndRowsAreByAddressSpace) {
     ended(0, 1, 0, 100);
     ended(1, 1, 0, 100);
     ended(1, 1, 200, 300, AccessKind::load, 2 * kOther);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a page was when its line was missed: kept through whatever becomes of the page.
+// The use of a page at the moment of a miss is recorded, and kept when the page is used for something else.
 #include <algorithm>
 #include <bit>
 #include <random>
@@ -46,7 +46,7 @@ struct Guest : x86::test::FlatMachine {
 
 } // namespace
 
-TEST(PageWatch, TellsOfASlabItsCacheOfOthersTheirMapping) {
+TEST(PageWatch, IdentifiesASlabByItsCacheAndOtherPagesByTheirMapping) {
     Guest g;
     const PageWatch w = g.watch();
     EXPECT_EQ(g.core.cr3, 0u);
@@ -62,7 +62,7 @@ TEST(PageWatch, TellsOfASlabItsCacheOfOthersTheirMapping) {
     EXPECT_FALSE(w.snapshot(3 * kPage).identified);
 }
 
-TEST(PageWatch, APageWithinALargerWholeIsToldByItsHead) {
+TEST(PageWatch, IdentifiesATailPageByItsHeadPage) {
     Guest g;
     const PageWatch w = g.watch();
     g.describe(4, kSlab, 0);
@@ -73,21 +73,21 @@ TEST(PageWatch, APageWithinALargerWholeIsToldByItsHead) {
     EXPECT_FALSE(w.snapshot(6 * kPage).identified);
 }
 
-TEST(PageWatch, WhatIsNotMappedIsNotTold) {
+TEST(PageWatch, AnUnmappedPageDescriptionIdentifiesNothing) {
     Guest g;
     g.write<std::uint64_t>(Guest::kTables + 0x1000, 0); // the first GiB
     g.describe(3, kSlab, 0);
     EXPECT_FALSE(g.watch().snapshot(3 * kPage).identified);
 }
 
-TEST(PageWatch, PartsOutsideADescriptionAreRefused) {
+TEST(PageWatch, FieldsOutsideAPageDescriptionAreRefused) {
     Guest g;
     EXPECT_THROW(
         PageWatch(g.phys, g.core, {Guest::kTables, kArray, 64, 0, 8, 24, 60, 40, 48, kSlab, kSlab, {0, 0}, {0, 0}, 0}),
         UserError);
 }
 
-TEST(PageWatch, FlagsAndWordsOfOtherUsesDoNotMakeAnotherUse) {
+TEST(PageWatch, FlagsAndWordsThatAUseDoesNotDefineDoNotChangeTheUse) {
     Guest g;
     const PageWatch w = g.watch();
     const auto seen = [&](auto... what) {
@@ -149,7 +149,7 @@ using Rows = std::vector<std::tuple<std::int64_t, unsigned, unsigned>>;
 TEST_F(Uses, OfALineAreCountedApart) {
     g.describe(3, 0, 0x5001);
     miss(kFirst), miss(kSecond), miss(kFirst, 1);
-    g.describe(3, 0, 0, 0xfffffdff); // it was freed, and came to another use
+    g.describe(3, 0, 0, 0xfffffdff); // freed, then used for something else
     walk(kFirst);
     g.describe(3, kSlab, 0);
     miss(kFirst), miss(kSecond);
@@ -164,7 +164,7 @@ TEST_F(Uses, OfALineAreCountedApart) {
     EXPECT_EQ(of(kFirst), (Rows{{0xcac4e, 1, 1}})) << "a window begins anew";
 }
 
-TEST_F(Uses, ALineThatWasClearedIsOfWhatItWasClearedFor) {
+TEST_F(Uses, AClearedLineBelongsToTheUseThatItWasClearedFor) {
     g.describe(3, 1, 0);
     clear(kFirst), clear(kSecond);
     EXPECT_EQ(of(kFirst), (Rows{{-1, 1, 1}})) << "the page at the end tells more than now";
@@ -177,7 +177,7 @@ TEST_F(Uses, ALineThatWasClearedIsOfWhatItWasClearedFor) {
     EXPECT_EQ(of(kSecond), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
 }
 
-TEST_F(Uses, AnAddressThatALineWasClearedByIsNotKept) {
+TEST_F(Uses, ALinesAddressIsThatOfItsUserNotThatOfTheClear) {
     g.describe(3, 1, 0);
     clear(kFirst);
     g.describe(3, 1, 0x5001);
@@ -185,7 +185,7 @@ TEST_F(Uses, AnAddressThatALineWasClearedByIsNotKept) {
     EXPECT_EQ(lines_of(a)[0].va, 0x7fff'0000'3000);
 }
 
-TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
+TEST_F(Uses, AUseThatWasNeverIdentifiedIsNotTakenForTheNextOne) {
     g.describe(3, 1, 0); // a pipe's buffer, say
     clear(kFirst), miss(kFirst, 1);
     report(a, kSecond, AccessKind::store, 0, 0xffff'c900'0000'0080); // a stack's
@@ -195,7 +195,7 @@ TEST_F(Uses, WhatThePageNeverSaidIsNotWhatComesAfter) {
     EXPECT_EQ(of(kSecond), (Rows{{0, 1, 1}, {0xcac4e, 1, 1}}));
 }
 
-TEST_F(Uses, AreThoseOfTheEventNotOfTheReplay) {
+TEST_F(Uses, AreThoseAtTheEventNotAtTheReplay) {
     journals.push_back(std::make_unique<Journal>(queue, a, true, [] {}));
     g.describe(3, 0, 0x5001);
     report(*journals[0], kFirst);
@@ -206,7 +206,7 @@ TEST_F(Uses, AreThoseOfTheEventNotOfTheReplay) {
     EXPECT_EQ(of(kFirst), (Rows{{0x5001, 1, 1}, {0xcac4e, 1, 1}}));
 }
 
-TEST_F(Uses, ASpinLoopsTimeIsOfTheUseThatItsTransactionsFound) {
+TEST_F(Uses, SpinTimeBelongsToTheUseThatTheLoopsTransactionsFound) {
     g.describe(3, kSlab, 0);
     x86::Spin s{};
     s.look.dram = s.look.va = kFirst;

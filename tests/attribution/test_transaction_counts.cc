@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kinds of transactions are counted as a map would, and lines are sums of theirs.
+// Counts of transactions by key agree with those of a std::map, and a line's counts are the sums of its rows.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -36,7 +36,7 @@ TransactionKey some(std::mt19937_64 &random, unsigned few) {
 
 } // namespace
 
-TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
+TEST(TransactionCounts, AgreeWithAMapForFewAndForManyTransactions) {
     for (const unsigned few : {2u, 40u}) {
         std::mt19937_64 random(few);
         TransactionCounts counts;
@@ -44,7 +44,7 @@ TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
             std::map<decltype(key(TransactionKey{})), std::pair<Tick, std::uint64_t>> model;
             std::vector<decltype(key(TransactionKey{}))> order;
             const unsigned n =
-                few == 2 ? 5 : 300'000; // fewer than are under way at a time; more than the cells at first
+                few == 2 ? 5 : 300'000; // fewer than are under way at a time; more than the table's initial cells
             for (unsigned i = 0; i < n; ++i) {
                 const TransactionKey k = some(random, few);
                 counts.add(k, i, i % 2);
@@ -68,7 +68,7 @@ TEST(TransactionCounts, AreThoseOfAMapWhetherFewOrMany) {
     }
 }
 
-TEST(TransactionCounts, AreKeptAsTheyWereWhileMoreCome) {
+TEST(TransactionCounts, KeptOnesStayUnchangedWhileMoreArrive) {
     std::mt19937_64 random(3);
     TransactionCounts counts;
     const auto all = [](const std::vector<TransactionCounts::Entry> &entries) {
@@ -96,7 +96,7 @@ TEST(TransactionCounts, AreKeptAsTheyWereWhileMoreCome) {
     }
 }
 
-TEST(TransactionCounts, OfALineAddUp) {
+TEST(TransactionCounts, OfPairsAndOfClassesAddUpToThoseOfTheirLine) {
     std::mt19937_64 random(1);
     TransactionCounts counts;
     for (unsigned i = 0; i < 20'000; ++i)
