@@ -57,7 +57,7 @@ struct Checkpoint : testing::Test {
     static auto equals(const std::string &wanted) {
         return [wanted](const std::string &description) { return description == wanted; };
     }
-    /// What reading says; empty: it went well.
+    /// The error that reading reports; empty if there is none.
     std::string complaint(const std::string &description = kDescription) const {
         GuestMemory memory(kBytes);
         try {
@@ -83,7 +83,7 @@ TEST_F(Checkpoint, WhatWasWrittenComesBack) {
     EXPECT_EQ(read_checkpoint_description(path), kDescription);
 }
 
-TEST(GuestMemory, APageThatIsTouchedIsThatPageAloneWhateverTheHostGivesUnasked) {
+TEST(GuestMemory, ATouchedPageCountsAloneWhateverHugePagesTheHostUses) {
     constexpr std::uint64_t kHuge = 2 << 20;
     GuestMemory memory(64 * kHuge);
     const std::uint64_t first = (kHuge - reinterpret_cast<std::uintptr_t>(memory.base()) % kHuge) / 4096;
@@ -109,7 +109,7 @@ std::string flags_of_mapping(std::uintptr_t address) {
     return "";
 }
 
-TEST(GuestMemory, TheHostIsToldToGiveNoHugePages) {
+TEST(GuestMemory, TheHostIsAskedForNoHugePages) {
     if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
         GTEST_SKIP() << "this host has none";
     const GuestMemory memory(kBytes);
@@ -152,7 +152,7 @@ TEST_F(Checkpoint, ANewerFormatIsSaidToBeNewer) {
     EXPECT_NE(complaint().find("newer than this moscope's"), std::string::npos) << complaint();
 }
 
-TEST_F(Checkpoint, AnotherMachineAndAnotherFileAreSaidToBeThat) {
+TEST_F(Checkpoint, ACheckpointOfAnotherMachineAndAnotherKindOfFileAreReportedAsSuch) {
     write();
     EXPECT_NE(complaint("another machine").find("was written by another machine"), std::string::npos);
     replace(std::vector<char>(100, 'x'));
@@ -161,7 +161,7 @@ TEST_F(Checkpoint, AnotherMachineAndAnotherFileAreSaidToBeThat) {
     EXPECT_NE(complaint().find("cannot be read"), std::string::npos);
 }
 
-TEST(CheckpointsMachine, IsTheSameWhateverTheRunSaysOfItselfAndAnotherIfAnythingElseDiffers) {
+TEST(CheckpointsMachine, IsTheSameIfOnlyTheRunsInfoDiffersAndAnotherIfAnythingElseDoes) {
     const std::string one = R"({"cores": 2, "seed": 1, "info": {"checkpoint_at": "ready"}})";
     EXPECT_TRUE(same_machine(one, R"({"seed": 1, "info": {"checkpoint_at": "shell"}, "cores": 2})"));
     EXPECT_FALSE(same_machine(one, R"({"cores": 2, "seed": 2, "info": {"checkpoint_at": "ready"}})"));

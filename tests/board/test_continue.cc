@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A machine that goes on from a checkpoint does what the one does that never stopped, also where a guest changes its page
-// tables and does not tell the processor: what that still remembers is part of the machine.
+// A machine that continues from a checkpoint behaves as one that never stopped, also where a guest changes its page
+// tables without a flush: the translations that the processor still holds are part of the checkpoint.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -108,7 +108,7 @@ TEST(Continue, ATranslationThatIsRememberedLeavesTheAccessedBitAlone) {
     go_on_and_compare(g, 0);
 }
 
-TEST(Continue, SoDoesALargePagesForAnotherPartOfIt) {
+TEST(Continue, ARememberedTranslationOfALargePageServesItsOtherPartsAndLeavesTheBitAlone) {
     Guest g;
     reads_twice(g, kLarge, 0x5000, kPd + 16);
     go_on_and_compare(g, 0);
@@ -116,7 +116,7 @@ TEST(Continue, SoDoesALargePagesForAnotherPartOfIt) {
 
 TEST(Continue, ATranslationThatIsNotRememberedSetsTheAccessedBit) {
     Guest g;
-    reads_twice(g, kSmall, 0x1000, kPt + 8); // whose first read is of another page than its second
+    reads_twice(g, kSmall, 0x1000, kPt + 8); // the first read is of another page than the second
     go_on_and_compare(g, kAccessed);
 }
 
@@ -130,7 +130,7 @@ TEST(Continue, APageThatWasMovedIsReadWhereItWas) {
     EXPECT_EQ(g.core.r[x86::rax], 0x1111u);
 }
 
-TEST(Continue, CodeThatRanBeforeRunsWithoutALookAtItsPageTable) {
+TEST(Continue, CodeThatRanBeforeTheCheckpointRunsWithoutAPageWalk) {
     Guest g;
     // l: btr qword [rsi], 5; mov rax, [rdi], which takes the code's place in the TLB; m5 checkpoint;
     // mov rbx, [rsi]; dec ecx; jnz l; hlt
@@ -144,7 +144,7 @@ TEST(Continue, CodeThatRanBeforeRunsWithoutALookAtItsPageTable) {
     go_on_and_compare(g, 0);
 }
 
-TEST(Continue, CountsGoOn) {
+TEST(Continue, CountsContinueFromTheCheckpoint) {
     Guest g, rest;
     g.board.operations = 3;
     g.board.unknown_msrs = {{0x123, 2}, {0xc0010117, 1}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scheduler of functional mode around a core of its own: what it keeps tidy between slices.
+// The scheduler of functional mode: what it does between slices, when a run ends, and what ends MWAIT.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -150,7 +150,7 @@ TEST_F(Waiting, DmaIntoTheLineEndsMwaitAndTimeJumpsThere) {
     EXPECT_LT(waiter.retired, 100u);
 }
 
-TEST_F(Waiting, IdleTimeIsJumpedOverNoFurtherThanToTheTimeThatIsAskedFor) {
+TEST_F(Waiting, IdleTimeIsSkippedNoFurtherThanToTheRequestedTime) {
     constexpr Tick event = 1'000'000'000'000, at = event / 2;
     struct Far : Component {
         explicit Far(EventQueue &q) : Component(q, "far", [](Component &, Tick) {}) {}
@@ -170,7 +170,7 @@ TEST_F(Waiting, AnInterruptEndsMwaitAndItsHandlerReturnsBehindIt) {
     EXPECT_TRUE(waiter.halted) << "the handler's HLT does not wait for the line";
 }
 
-TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyIfItIsAskedTo) {
+TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyIfEcxAsksForIt) {
     for (const bool asked : {false, true}) {
         waiter.flags.system &= ~x86::Flags::if_;
         waiter.rip = kWaiter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hardening: random programs with random tables on a whole board. The claim is that the simulator survives (run it in the asan
 // variant for the claim about bounds) and that nothing CPUID promises is lacking. MOSCOPE_FUZZ_STREAMS and MOSCOPE_FUZZ_SEED
-// change the amount and the first batch; a batch starts anew, so its number is all that is needed to see a crash again.
+// change the amount and the first batch; each batch starts afresh, so its number is enough to repeat a crash.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void fuzz(std::uint64_t streams) {
     }
 }
 
-TEST(Fuzz, RandomProgramsStopOnlyThemselves) { fuzz(10'000); }
-TEST(FuzzLong, RandomProgramsStopOnlyThemselves) { fuzz(10'000'000); }
+TEST(Fuzz, RandomProgramsMayStopTheGuestButNeverTheSimulator) { fuzz(10'000); }
+TEST(FuzzLong, RandomProgramsMayStopTheGuestButNeverTheSimulator) { fuzz(10'000'000); }
 
 } // namespace
 } // namespace moscope::test

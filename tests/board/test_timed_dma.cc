@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices whose transfers take simulated time: one line after the other, the interrupt after the last byte, resets that
-// wait, and no request lost that is made while the device tells where it has come to.
+// Devices whose transfers take simulated time: lines one after another or several at a time, the interrupt after the
+// last byte, and resets that wait. No request is lost that a driver makes while the device reports its progress.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -141,11 +141,11 @@ TEST(TimedDma, AResetWaitsForWhatIsUnderWayAndNothingMovesAfterIt) {
     EXPECT_TRUE(t.filled(kData + 0x2000, 64));
 }
 
-TEST(TimedDma, WhatIsMadeAvailableWhileTheDeviceTellsItsIndexIsServedWithoutANotification) {
+TEST(TimedDma, ABufferAddedWhileTheDeviceReportsItsIndexIsServedWithoutANotification) {
     Timed t;
     t.d.add({{kData, 64, true}});
     t.d.notify();
-    const Addr index = Driver::kUsed + 4 + 8 * 8; // where the driver reads for which chain to notify
+    const Addr index = Driver::kUsed + 4 + 8 * 8; // the avail_event field: for which chain the driver is to notify
     while (!t.port.access || t.port.access->addr.value != index)
         t.b.queue.run(t.b.queue.next() + 1);
     t.d.add({{kData + 0x1000, 64, true}}, 1);
@@ -187,7 +187,7 @@ struct Wide {
     TimedDma dma{b.queue, b.map, {}, 4};
     std::uint8_t bytes[1024] = {};
     Wide() { dma.through(&port); }
-    /// When a transfer of so many bytes at a line's start has ended on a lane.
+    /// Writes this many bytes from the start of a line, on a lane; `ended` gets the tick at which the transfer ends.
     void transfer(unsigned lane, std::size_t size, Tick &ended) {
         dma.perform(lane, [this, size, &ended] {
             EXPECT_TRUE(dma.write(PhysAddr(kData), std::span(bytes).first(size)));
@@ -200,7 +200,7 @@ struct Wide {
 
 namespace {
 
-/// A memory system whose accesses end in another order than they began.
+/// A memory system whose accesses end in an order other than that of their issue.
 struct ShuffledPort : Port, Component {
     explicit ShuffledPort(EventQueue &queue) : Component(queue, "shuffled port", wake) {
         memory_ = this;
@@ -235,7 +235,7 @@ struct ShuffledPort : Port, Component {
 
 } // namespace
 
-TEST(TimedDma, NoAccessToTheRingsPassesTheDataOfItsRequestWhateverOrderLinesEndIn) {
+TEST(TimedDma, RingAccessesNeverOvertakeTheDataOfTheirRequestWhateverOrderLinesEndIn) {
     GuestBoard b;
     ShuffledPort port(b.queue);
     port.bytes = b.bytes.data();
@@ -256,7 +256,7 @@ TEST(TimedDma, NoAccessToTheRingsPassesTheDataOfItsRequestWhateverOrderLinesEndI
     EXPECT_TRUE(dma.idle());
 }
 
-TEST(TimedDma, AsManyLinesOfATransferAreInFlightAsAreAllowed) {
+TEST(TimedDma, ATransferHasAsManyLinesInFlightAsTheLimitAllows) {
     Wide w;
     Tick one = 0;
     w.transfer(0, 640, one); // ten lines: four, four, two
@@ -283,7 +283,7 @@ TEST(TimedDma, LanesGoOnSideBySideAndWorkOfOneLaneInOrder) {
     EXPECT_TRUE(w.dma.idle());
 }
 
-TEST(TimedDma, LanesTakeTurnsIfThereIsOnePlace) {
+TEST(TimedDma, LanesTakeTurnsIfOnlyOneLineMayBeInFlight) {
     GuestBoard b;
     WidePort port(b.queue);
     TimedDma dma(b.queue, b.map, {}, 1);

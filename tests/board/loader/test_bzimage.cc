@@ -35,7 +35,7 @@ struct BzImage : Loader {
     }
 };
 
-TEST_F(BzImage, LiesWhereItWantsToAndStarts200hBehindIn64BitMode) {
+TEST_F(BzImage, LiesAtItsPreferredAddressAndIsEnteredAt200hIn64BitMode) {
     const LoadedKernel k = load();
     EXPECT_EQ(k.start, kPreferred);
     EXPECT_EQ(k.end, kPreferred + kInitSize);
@@ -118,7 +118,7 @@ TEST_F(BzImage, AnOldKernelStartsIn32BitMode) {
     EXPECT_TRUE(k.entry.code.big() && !k.entry.code.long_mode());
 }
 
-TEST_F(BzImage, MovesWhereItsPlaceIsTakenIfItCan) {
+TEST_F(BzImage, MovesIfItsPreferredAddressIsTakenAndItIsRelocatable) {
     put<std::uint64_t>(kernel, 0x258, std::uint64_t{47} << 20); // 64 KiB beyond what is there
     put<std::uint32_t>(kernel, 0x260, 0x110000);
     EXPECT_EQ(load().start, 0x200000u);
@@ -141,7 +141,7 @@ TEST_F(BzImage, FilesThatAreCutShortOrTooOldAreRefusedByName) {
     EXPECT_NE(refusal().find("zImage"), std::string::npos);
 }
 
-TEST_F(BzImage, WhatIsNoKernelIsSaidToBeNone) {
+TEST_F(BzImage, AFileThatIsNotAKernelIsReportedAsSuch) {
     kernel = Image(4096, 'x');
     EXPECT_EQ(refusal().rfind("kernel.img: is no kernel: ", 0), 0u);
     kernel.clear();

@@ -109,7 +109,7 @@ TEST_F(Pvh, ASegmentOutsideOfMemoryIsRefused) {
     EXPECT_EQ(refusal().rfind("kernel.img: wants the memory from 0x2f00000 to 0x3100000", 0), 0u);
 }
 
-TEST_F(Pvh, EveryCutOfTheFileIsRefused) {
+TEST_F(Pvh, AFileCutAtAnyLengthIsRefused) {
     const Image whole = kernel;
     for (std::size_t size = 4; size < whole.size(); ++size) {
         kernel.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
@@ -181,7 +181,7 @@ TEST_F(Multiboot, AFlatKernelGoesWhereItsHeaderSays) {
     EXPECT_NE(refusal().find("within its Multiboot header"), std::string::npos);
 }
 
-TEST_F(Multiboot, AHeaderWithTheWrongChecksumIsNone) {
+TEST_F(Multiboot, AHeaderWithTheWrongChecksumIsNotAccepted) {
     kernel = multiboot_header(3);
     kernel[8] ^= 1;
     kernel.resize(100);
