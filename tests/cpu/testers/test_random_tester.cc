@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random tester against a memory that is right, and against memories that are wrong in one way each.
+// The random tester on a correct memory, and on memories with one fault each.
 #include <gtest/gtest.h>
 
 #include "cpu/testers/fake_memory.hh"
@@ -63,7 +63,7 @@ void expect_report(FakeMemory::Fault fault, const char *text = "") {
     EXPECT_NE(b.first().find(text), std::string::npos) << b.first();
 }
 
-TEST(RandomTester, NoticesALoadThatReturnsTheValueBefore) {
+TEST(RandomTester, NoticesALoadThatReturnsAnOutdatedValue) {
     expect_report(FakeMemory::Fault::stale_load, "; expected ");
 }
 
@@ -98,7 +98,7 @@ TEST(RandomTester, SameSeedSameRun) {
     EXPECT_NE(a.queue.now(), c.queue.now());
 }
 
-TEST(RandomTester, StopsAfterSoManyViolations) {
+TEST(RandomTester, StopsAtTheLimitOfViolations) {
     Bench b;
     b.memory.fault = FakeMemory::Fault::stale_load;
     b.memory.one_in = 2;

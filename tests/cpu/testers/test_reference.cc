@@ -45,7 +45,7 @@ TEST_F(ReferenceTest, AStoreIsSeenFromItsCompletionOn) {
     EXPECT_TRUE(ref.load_ok(0, v, 300, 400));
 }
 
-TEST_F(ReferenceTest, TheValueBeforeIsRightForLoadsIssuedBeforeTheCompletionOnly) {
+TEST_F(ReferenceTest, TheOldValueIsAllowedOnlyForLoadsIssuedNoLaterThanTheCompletion) {
     store(0, 100, 200);
     EXPECT_TRUE(ref.load_ok(0, 0, 200, 300));
     EXPECT_FALSE(ref.load_ok(0, 0, 201, 300));
@@ -72,7 +72,7 @@ TEST_F(ReferenceTest, AWriteOnItsWayToMemoryMayOrMayNotBeSeen) {
 TEST_F(ReferenceTest, AStoreDuringADistantWriteLeavesBothPossibleUntilTheNextWrite) {
     const auto far = ref.begin_write(0, kFirstDevice, AccessKind::store, 100, true);
     const auto near = store(0, 100, 150);
-    EXPECT_FALSE(ref.load_ok(0, 0, 151, 160)); // one of the two has come after the initial value
+    EXPECT_FALSE(ref.load_ok(0, 0, 151, 160)); // one of the two has replaced the initial value
     ref.complete_write(0, far, 200);
     for (const auto v : {far, near}) {
         EXPECT_TRUE(ref.load_ok(0, v, 201, 300));
@@ -84,7 +84,7 @@ TEST_F(ReferenceTest, AStoreDuringADistantWriteLeavesBothPossibleUntilTheNextWri
     EXPECT_TRUE(ref.may_be_current(0, last, 500));
 }
 
-TEST_F(ReferenceTest, ADistantWriteReplacesWhatWasSettledBeforeItsIssue) {
+TEST_F(ReferenceTest, ADistantWriteReplacesValuesOfStoresCompletedBeforeItsIssue) {
     const auto old = store(0, 50, 100);
     const auto far = store(0, 100, 200, true);
     EXPECT_TRUE(ref.load_ok(0, old, 200, 200));
@@ -119,16 +119,16 @@ TEST_F(ReferenceTest, ALoadMayReturnAnyOfSeveralValuesOfItsTime) {
     EXPECT_FALSE(ref.load_ok(0, c, 150, 299));
 }
 
-TEST_F(ReferenceTest, NamesOfWritesAreTakenAgainOnlyWhenNobodyCanMeanTheOldOnes) {
+TEST_F(ReferenceTest, ValuesAreReusedOnlyWhenNoLoadCanStillReturnTheOldOnes) {
     Tick t = 1;
     for (unsigned i = 0; i + 1 < Reference::kRemembered; ++i, ++t)
         store(0, t, t);
-    // Next is the name of the initial value, which was current until tick 1.
+    // The next value to reuse is the initial one, which was current until tick 1.
     EXPECT_FALSE(ref.can_write(0, 1));
     EXPECT_TRUE(ref.can_write(0, 2));
 }
 
-TEST_F(ReferenceTest, AnAccountNamesReaderWriterAndWhatWasRight) {
+TEST_F(ReferenceTest, AReportNamesReaderWriterAndTheExpectedValues) {
     const auto a = store(0, 1'000'000, 2'000'000), b = store(0, 3'000'000, 4'000'000);
     const std::string text = ref.explain(0, a, 17, AccessKind::load, 5'000'000, 6'000'000);
     for (const char *part : {"core 17", "core 3", "2.000 ns to 4.000 ns", "; expected "})

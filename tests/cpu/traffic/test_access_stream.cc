@@ -144,7 +144,7 @@ TEST(LineSequence, ShuffledVisitsEveryLineOncePerRound) {
     EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(LineSequence, PagesComeInARandomOrderAndTheirLinesInTheirs) {
+TEST(LineSequence, PagesComeInRandomOrderAndTheLinesOfAPageInAscendingOrder) {
     constexpr unsigned kPages = 10, kLines = 64, kRest = 3;
     const std::uint64_t bytes = kPages * 4096 + kRest * kLineBytes;
     LineSequence s({{1 << 20, bytes}, {1 << 24, bytes}}, LineSequence::Order::pages, 5);

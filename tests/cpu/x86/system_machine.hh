@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A flat machine with descriptor tables, a task-state segment and a handler for each vector, for tests of the system
-// side: every handler is one HLT at a place of its own, so that where the core halts tells which vector was taken.
+// side. Each handler is one HLT at a place of its own, so the address at which the core halts shows which vector was
+// taken.
 #pragma once
 
 #include <functional>

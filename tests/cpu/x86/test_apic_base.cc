@@ -56,7 +56,7 @@ TEST_F(ApicBase, RegistersLieOverTheMemoryThatTheyAreMovedTo) {
     EXPECT_EQ(read(kAtReset + 0x30), kAtReset + 0x30);
 }
 
-TEST_F(ApicBase, WhenItIsDisabledItsBaseIsMemory) {
+TEST_F(ApicBase, TheBaseOfADisabledApicIsMemory) {
     set_base(kMoved | 0x100);
     EXPECT_EQ(read(kMoved + 0x30), 0x1234u);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decoded code of cores that different host threads run: each thread has a cache of its own, what a core remembers may
-// be of any, and a write to code that anybody has decoded takes it from all. What chips decode side by side is known to
-// others when all rest.
+// Decoded code where different host threads run the cores. Each thread has its own block cache, and a core may remember
+// blocks of any cache. A write to decoded code drops it from all caches. While chips run side by side, the others learn
+// of newly decoded code only at the barrier.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/flat_machine.hh"
@@ -60,7 +60,7 @@ struct TwoCaches : ::testing::Test {
     std::vector<std::unique_ptr<Core>> cores;
 };
 
-TEST_F(TwoCaches, AWriteIsKnownToBothAtOnceWhileCoresTakeTurns) {
+TEST_F(TwoCaches, WhileCoresTakeTurnsAWriteDropsCodeFromBothAtOnce) {
     EXPECT_EQ(answer(0), 1u);
     EXPECT_EQ(answer(1), 1u);
     EXPECT_TRUE(write(1, 2)); // decoded by both
@@ -70,7 +70,7 @@ TEST_F(TwoCaches, AWriteIsKnownToBothAtOnceWhileCoresTakeTurns) {
     EXPECT_EQ(answer(0), 3u);
 }
 
-TEST_F(TwoCaches, WhatAChipDecodesBesideOthersItKnowsAtOnceAndTheyWhenAllRest) {
+TEST_F(TwoCaches, WhileChipsRunSideBySideCodeIsGuardedOnItsChipAtOnceAndOnOthersAtTheBarrier) {
     unsigned news = 0;
     map().on_news = [&] { ++news; };
     map().run_side_by_side(true);
@@ -86,7 +86,7 @@ TEST_F(TwoCaches, WhatAChipDecodesBesideOthersItKnowsAtOnceAndTheyWhenAllRest) {
     EXPECT_EQ(news, 2u) << "it was decoded anew";
 }
 
-TEST_F(TwoCaches, AChipThatFindsWhatAnotherOfItsThreadHasDecodedKnowsOfItToo) {
+TEST_F(TwoCaches, AChipThatUsesCodeDecodedByAnotherChipOfItsThreadGuardsItToo) {
     cores[1]->blocks = caches[0].get();
     map().run_side_by_side(true);
     EXPECT_EQ(answer(0), 1u);
@@ -99,12 +99,12 @@ TEST_F(TwoCaches, AChipThatFindsWhatAnotherOfItsThreadHasDecodedKnowsOfItToo) {
 TEST_F(TwoCaches, CodeThatWasWrittenWhileItWasBeingDecodedIsDecodedAgain) {
     map().run_side_by_side(true);
     EXPECT_EQ(answer(0), 1u);
-    EXPECT_FALSE(write(1, 5)); // by a thread that could not know yet that there is code
+    EXPECT_FALSE(write(1, 5)); // by a thread that cannot know yet that this is code
     at_rest();
     EXPECT_EQ(answer(0), 5u);
 }
 
-TEST_F(TwoCaches, ACoreThatAnotherThreadRunsNowStillRemembersWhatTheFirstHasDecoded) {
+TEST_F(TwoCaches, ACoreThatMovesToAnotherThreadKeepsTheCodeDecodedByTheFirst) {
     EXPECT_EQ(answer(0), 1u);
     cores[0]->blocks = caches[1].get();
     EXPECT_EQ(answer(0), 1u);
@@ -113,11 +113,11 @@ TEST_F(TwoCaches, ACoreThatAnotherThreadRunsNowStillRemembersWhatTheFirstHasDeco
     EXPECT_EQ(answer(0), 7u);
     EXPECT_EQ(caches[1]->decoded(), 1u) << "by whom the core belongs to now";
     EXPECT_EQ(caches[0]->decoded(), 0u);
-    caches[1]->collect_over(0); // of both caches: neither keeps a pointer to what is freed
+    caches[1]->collect_over(0); // frees in both caches: neither may keep a pointer to a freed block
     EXPECT_EQ(answer(0), 7u);
 }
 
-TEST_F(TwoCaches, AWriteTakesAllOfThePageFromAllWhicheverLineEachHasDecoded) {
+TEST_F(TwoCaches, AWriteDropsAllCodeOfItsPageFromBothWhicheverLineEachHasDecoded) {
     EXPECT_EQ(answer(0), 1u);
     EXPECT_EQ(answer(1, kOther), 1u);
     EXPECT_TRUE(write(0, 3, kOther)) << "the writer's own cache has nothing of this line";

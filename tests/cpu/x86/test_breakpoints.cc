@@ -47,7 +47,7 @@ TEST_F(Breakpoints, AFetchStrikesBeforeTheInstruction) {
     EXPECT_FALSE(m.pushed(2) & Flags::rf) << "the handler has to set RF itself";
 }
 
-TEST_F(Breakpoints, OneSetWhileTheCodeIsKnownStrikesToo) {
+TEST_F(Breakpoints, OneSetAfterTheCodeWasDecodedStrikesToo) {
     m.code(kCode, {0x90, 0xff, 0xc3, 0xf4});
     EXPECT_EQ(m.run(), Exit::halt);
     set(0, kCode + 1, fetch);
@@ -98,7 +98,7 @@ TEST_F(Breakpoints, AWriteBreakpointLetsReadsPass) {
     EXPECT_EQ(m.vector_taken(), exc_db);
 }
 
-TEST_F(Breakpoints, AnyByteOfTheFieldCountsAndNoneBesides) {
+TEST_F(Breakpoints, AnAccessToAnyByteOfTheFieldStrikesAndToNoOther) {
     m.code(kCode, {0x88, 0x07, 0xf4}); // mov [rdi], al; hlt
     set(0, kData + 5, write, four);    // aligned down: kData + 4 to kData + 7
     for (Addr a = kData; a < kData + 12; ++a) {
@@ -235,7 +235,7 @@ TEST_F(Breakpoints, WritesToDr7ArmAndDisarm) {
     EXPECT_EQ(c.rip, kCode + 9);
 }
 
-TEST_F(Breakpoints, SingleStepsComeWithThem) {
+TEST_F(Breakpoints, AreReportedTogetherWithASingleStep) {
     m.code(kCode, {0x88, 0x07, 0xf4});
     set(0, kData, write);
     c.r[rdi] = kData;
@@ -261,7 +261,7 @@ TEST_F(Breakpoints, EndlessFaultsAndEndlessRepetitionsUseUpTheirTime) {
     EXPECT_GT(c.r[rcx], 0xf0000000u);
     m.small_pages();
     m.gate64(exc_pf, 0x8e, m.kCode64, 1);
-    m.page(SystemMachine::kHandlers, 0); // the page-fault handler is not there
+    m.page(SystemMachine::kHandlers, 0); // the page of the page-fault handler is not present
     c.rip = SystemMachine::kHandlers;
     EXPECT_EQ(c.run(10'000), Exit::none);
 }
@@ -296,7 +296,7 @@ TEST_F(Alignment, BytesAndAlignedAccessesPass) {
     EXPECT_EQ(taken({0x8b, 0x07, 0x8a, 0x47, 0x01, 0x0f, 0x0b}), exc_ud); // mov eax, [rdi]; mov al, [rdi + 1]; ud2
 }
 
-TEST_F(Alignment, X87ExtendedWantsEightAndUnalignedMediaLoadsNothing) {
+TEST_F(Alignment, X87ExtendedOperandsNeedEightBytesAndUnalignedMediaLoadsNone) {
     c.r[rdi] = kData + 8;
     EXPECT_EQ(taken({0xdb, 0x2f, 0x0f, 0x0b}), exc_ud); // fld tbyte [rdi]
     m.user64();
@@ -306,7 +306,7 @@ TEST_F(Alignment, X87ExtendedWantsEightAndUnalignedMediaLoadsNothing) {
     EXPECT_EQ(taken({0xf3, 0x0f, 0x6f, 0x07, 0x0f, 0x0b}), exc_ud); // movdqu xmm0, [rdi]
 }
 
-TEST_F(Alignment, ItNeedsBothAcAndAmAndLevelThree) {
+TEST_F(Alignment, IsCheckedOnlyWithFlagAcWithCr0AmAndAtPrivilegeLevelThree) {
     ++c.r[rdi];
     c.cr0 &= ~cr0::am;
     c.mode_changed();

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Frames, BadReturn,
                                          BadFrame{"AbsentStack", kUser, 0x5b, 0x23, exc_ss, 0x20}),
                          [](const auto &i) { return i.param.name; });
 
-TEST(InterruptReturn, OfNestedTasksIsRefusedInLongMode) {
+TEST(InterruptReturn, WithTheNestedTaskFlagIsRefusedInLongMode) {
     SystemMachine m;
     m.kernel64();
     m.code(kCode, {0x48, 0xcf});
@@ -153,7 +153,7 @@ TEST(SystemCall, SavesAndMasksAsTheRegistersSay) {
     EXPECT_EQ(m.pushed(4), m.kUserData | 3u);
 }
 
-TEST(SystemCall, IsSteppedAsTheFlagsAfterItSayAndSoIsItsReturn) {
+TEST(SystemCall, IsSteppedAsTheFlagsThatItLoadsSayAndSoIsSysret) {
     for (const bool masked : {true, false}) {
         SystemMachine m;
         m.kernel64();
@@ -201,7 +201,7 @@ TEST(SystemEnter, IsUndefinedInLongModeOnThisFamily) {
 }
 
 // As AMD hosts do.
-TEST(SystemExit, IsPrivilegedBeforeItIsUndefined) {
+TEST(SystemExit, IsPrivilegedForUsersAndUndefinedForTheKernel) {
     SystemMachine m;
     m.kernel64();
     EXPECT_EQ(m.fault(kCode, {0x0f, 0x35}), exc_ud);

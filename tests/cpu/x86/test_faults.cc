@@ -31,7 +31,7 @@ TEST(Faults, AFaultFromUserCodeSwitchesToTheKernelStackAndReturnsToTheInstructio
     EXPECT_FALSE(m.core.flags.system & Flags::if_);
 }
 
-TEST(Faults, TheStackIsAlignedAtTheSameLevel) {
+TEST(Faults, TheStackIsAlignedAlsoWithoutAChangeOfLevel) {
     SystemMachine m;
     m.kernel64();
     m.code(kCode, {0x0f, 0x0b});
@@ -50,8 +50,8 @@ TEST(Faults, TheInterruptStackTableGivesTheStackEvenWithoutAChangeOfLevel) {
     EXPECT_EQ(m.core.r[rsp], m.kStackIst1 - 40);
 }
 
-/// REPE CMPSB, as the host does it: until it has ended its flags are those of before.
-TEST(Faults, ARepeatedComparisonThatFaultsFarOnKeepsItsProgressAndTheFlagsOfBefore) {
+/// REPE CMPSB as hosts execute it: it changes the flags only when it has ended.
+TEST(Faults, ARepeatedComparisonThatFaultsMidwayKeepsItsProgressAndItsInitialFlags) {
     SystemMachine m;
     m.kernel64();
     m.small_pages();
@@ -67,7 +67,7 @@ TEST(Faults, ARepeatedComparisonThatFaultsFarOnKeepsItsProgressAndTheFlagsOfBefo
     EXPECT_EQ(m.pushed(3) & (Flags::cf | Flags::sf | Flags::zf), Flags::cf | Flags::sf);
 }
 
-TEST(Faults, ASingleStepWithinARepeatedComparisonShowsTheFlagsOfBefore) {
+TEST(Faults, ASingleStepWithinARepeatedComparisonShowsItsInitialFlags) {
     SystemMachine m;
     m.kernel64();
     m.code(kCode, {0xf3, 0xa6, 0x90});
@@ -154,7 +154,7 @@ TEST(Faults, ANonCanonicalAddressIsAGeneralProtectionFault) {
     EXPECT_EQ(m.pushed(1), kCode);
 }
 
-TEST(Faults, ThroughTheStackSegmentItIsAStackFault) {
+TEST(Faults, ANonCanonicalAddressInTheStackSegmentIsAStackFault) {
     SystemMachine m;
     m.kernel64();
     m.core.r[rbp] = 0x0000800000000000;
@@ -200,7 +200,7 @@ TEST(Faults, ABenignExceptionThatMeetsAPageFaultLeadsToThePageFault) {
     EXPECT_EQ(m.pushed(0), 2u) << "a supervisor's write";
 }
 
-TEST(Faults, AGateThatIsNotPresentNamesItself) {
+TEST(Faults, AGateThatIsNotPresentIsNamedByTheErrorCode) {
     SystemMachine m;
     m.kernel64();
     m.gate64(exc_ud, 0x0e);
@@ -217,8 +217,8 @@ TEST(Faults, AThirdFaultShutsDown) {
     EXPECT_EQ(m.run(), Exit::shutdown);
 }
 
-// Found by the fuzzing test, which did not come back.
-TEST(Faults, AnAlignmentCheckThatRaisesItselfShutsDown) {
+// Found by the fuzzing test, which hung.
+TEST(Faults, AnAlignmentCheckWhoseDeliveryRaisesAnotherShutsDown) {
     SystemMachine m;
     m.kernel32();
     m.gate32(exc_ac, 0xee, m.kUserCode32 | 3);

@@ -53,7 +53,7 @@ TEST_F(Interrupts, AreNotHeldOffByASecondSti) {
     EXPECT_EQ(m.pushed(0), kCode + 2);
 }
 
-TEST_F(Interrupts, FindACoreThatHaltedRightAfterSti) {
+TEST_F(Interrupts, WakeACoreThatHaltedRightAfterSti) {
     m.code(kCode, {0xfb, 0xf4, 0x0f, 0x0b}); // sti; hlt; ud2
     apic.interrupt(0x41);
     EXPECT_EQ(m.run(), Exit::halt);
@@ -76,7 +76,7 @@ TEST_F(Interrupts, AreHeldOffForOneInstructionAfterALoadOfTheStackSegment) {
     EXPECT_EQ(m.pushed(3), 0x64000u);
 }
 
-TEST_F(Interrupts, AStackThatFaultsLeadsToTheFaultWithEXT) {
+TEST_F(Interrupts, AGateToANullDescriptorFaultsWithTheExternalBitSet) {
     m.gate64(0x41, 0x8e, m.kFree); // a gate to a null descriptor
     m.code(kCode, {0x90, 0xeb, 0xfe});
     c.flags.system |= Flags::if_;

@@ -26,7 +26,7 @@ TEST(Isa, AnInstructionThatTheProcessorLacksIsUndefinedThoughTheModelHasIt) {
     EXPECT_EQ(without.vector_taken(), exc_ud);
 }
 
-TEST(Isa, APromiseThatTheModelDoesNotKeepEndsTheRunAtTheInstruction) {
+TEST(Isa, AnInstructionThatCpuidPromisesAndTheModelLacksEndsTheRun) {
     SystemMachine m;
     m.model.leaves[{1, 0}].ecx |= 1 << 9; // SSSE3
     m.kernel64();

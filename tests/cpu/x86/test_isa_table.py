@@ -33,11 +33,11 @@ def test_each_instruction_is_in_a_group_or_masked_for_a_reason(rows: dict[tuple[
 @pytest.mark.parametrize("mnemonic, status", [
     ("add", "implemented"), ("vmrun", "masked"), ("pfadd", "masked"), ("extrq", "implemented"), ("popcnt", "implemented"),
     ("cmpxchg16b", "implemented"), ("fsin", "implemented"), ("iretq", "implemented"), ("rdtscp", "implemented")])
-def test_instructions_are_where_they_belong(rows: dict[tuple[str, str], isa.Row], mnemonic: str, status: str) -> None:
+def test_an_instruction_has_the_expected_status(rows: dict[tuple[str, str], isa.Row], mnemonic: str, status: str) -> None:
     assert {r.status for r in rows.values() if r.mnemonic == mnemonic} == {status}
 
 
-def test_what_cannot_run_beside_the_host_has_a_test_of_its_own(rows: dict[tuple[str, str], isa.Row]) -> None:
+def test_each_instruction_that_cannot_be_compared_with_the_host_has_its_own_test(rows: dict[tuple[str, str], isa.Row]) -> None:
     assert {r.mnemonic: r.untested for r in rows.values() if r.untested} == {}
 
 
@@ -76,7 +76,7 @@ def test_each_test_that_is_listed_exists_and_names_its_instructions(apart: dict[
 
 
 @pytest.mark.parametrize("mnemonic", ["pshufb", "crc32", "aesenc", "rdrand", "xgetbv", "tzcnt", "movbe", "invpcid"])
-def test_what_came_later_is_not_listed(rows: dict[tuple[str, str], isa.Row], mnemonic: str) -> None:
+def test_instructions_of_later_processors_are_not_listed(rows: dict[tuple[str, str], isa.Row], mnemonic: str) -> None:
     assert not [r for r in rows.values() if r.mnemonic == mnemonic]
 
 

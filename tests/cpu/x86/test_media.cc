@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MMX and SSE where the host is no reference: who may use them, what MXCSR says of misalignment and exceptions, state
-// saves by mode, SSE4a, and the guest's rounding beside the host's. Lanes are tested against the host (native/).
+// saves by mode, SSE4a, and the guest's rounding, independent of the host's. Lanes are tested against the host (native/).
 #include <cfenv>
 #include <random>
 
@@ -127,7 +127,7 @@ TEST(SseExceptions, FlagsThatTheGuestClearedComeBackOnlyIfRaisedAgain) {
     EXPECT_EQ(m.core.mxcsr, 0x1fa0u);
 }
 
-TEST(SseRounding, IsTheGuestsAndTheHostKeepsItsOwn) {
+TEST(SseRounding, FollowsTheGuestAndLeavesTheHostsUnchanged) {
     Media m;
     volatile double one = 1, three = 3;
     const double nearest = one / three;
@@ -305,7 +305,7 @@ TEST(MaskedStores, FaultAtTheFirstChosenByteAndLeaveTheOthersAlone) {
     EXPECT_EQ(m.read<std::uint64_t>(kData), 0xaa00aa00aa00aa00u);
 }
 
-TEST(Sse, LaterExtensionsAreNobodys) {
+TEST(Sse, LaterExtensionsHaveNoImplementation) {
     Media m;
     EXPECT_NONFATAL_FAILURE(m.run({0x66, 0x0f, 0x3a, 0x15, 0xc8, 1}), "pextrw"); // the form of SSE4.1
 }

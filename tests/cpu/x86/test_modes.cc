@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Modes: from real over protected to long mode as a kernel's trampoline goes, and all the way back.
+// Modes: from real through protected to long mode, as in a kernel's trampoline, and all the way back.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/system_machine.hh"

@@ -82,7 +82,7 @@ TEST(Probes, SeeTheRegistersBeforeTheInstruction) {
     EXPECT_EQ(m.read<std::uint64_t>(m.last.rsp), kCode + 12) << "where it returns to";
 }
 
-TEST(Probes, BelongToTheContentOfTheirPageWhereverItIs) {
+TEST(Probes, FollowTheContentOfTheirPageToAnyAddress) {
     Calls m;
     m.kernel64();
     m.program(3);
@@ -100,7 +100,7 @@ TEST(Probes, BelongToTheContentOfTheirPageWhereverItIs) {
     EXPECT_EQ(m.core.r[rbx], 6u);
 }
 
-TEST(Probes, ThatOnlySeeAreNotCalledButKnowWhetherACoreCameThere) {
+TEST(Probes, ThatOnlyObserveAreNotCalledButRecordWhetherACoreReachedThem) {
     Calls m;
     m.kernel64();
     m.program(2);
@@ -112,7 +112,7 @@ TEST(Probes, ThatOnlySeeAreNotCalledButKnowWhetherACoreCameThere) {
     EXPECT_FALSE(m.probes->reached(elsewhere));
 }
 
-TEST(Probes, OfOnePlaceAreAllCalled) {
+TEST(Probes, AtOneInstructionAreAllCalled) {
     Calls m;
     m.kernel64();
     m.program(2);

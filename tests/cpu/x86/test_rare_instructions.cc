@@ -126,7 +126,7 @@ TEST_F(RareInstructions, RdpmcReadsFourCountersAndIsForUsersOnlyWhereCr4SaysSo) 
     EXPECT_EQ(m.vector_taken(), exc_ud);
 }
 
-TEST_F(RareInstructions, InvdAndWbinvdAreTheKernelsAndLeaveMemoryAsItIs) {
+TEST_F(RareInstructions, InvdAndWbinvdAreForTheKernelOnlyAndLeaveMemoryUnchanged) {
     m.write<std::uint64_t>(kData, 0x55);
     for (const int opcode : {0x08, 0x09}) { // invd, wbinvd
         m.level(m.kCode64, m.kData);
@@ -165,7 +165,7 @@ TEST_F(RareInstructions, TheGlobalDescriptorTableIsReadAndWrittenWhole) {
     EXPECT_EQ(m.read<std::uint64_t>(kData + 0x12), 0xffff800000002000u);
 }
 
-TEST_F(RareInstructions, InterruptsOfOneByteAreTrapsAndWhatIsKeptUndefinedAFault) {
+TEST_F(RareInstructions, Int1AndInt3AreTrapsAndUd0AndUd1AreFaults) {
     EXPECT_EQ(fault({0xf1}), exc_db); // int1
     EXPECT_EQ(m.pushed(0), kCode + 1);
     EXPECT_EQ(fault({0xcc}), exc_bp); // int3
@@ -241,7 +241,7 @@ TEST_F(RareInstructionsOfLegacyMode, FarPointersAreLoadedWithTheirSegment) {
     }
 }
 
-TEST_F(RareInstructionsOfLegacyMode, BoundAndIntoInterruptOnlyIfThereIsReason) {
+TEST_F(RareInstructionsOfLegacyMode, BoundInterruptsOnlyOutOfBoundsAndIntoOnlyOnOverflow) {
     m.write<std::int32_t>(kData, -5);
     m.write<std::int32_t>(kData + 4, 7);
     for (const int i : {-6, -5, 0, 7, 8}) {
@@ -265,7 +265,7 @@ TEST_F(RareInstructionsOfLegacyMode, EachSegmentRegisterHasItsPushAndPop) {
         EXPECT_EQ(m.read<std::uint32_t>(stack - 4 * n) & 0xffff, m.kData);
 }
 
-TEST_F(RareInstructionsOfLegacyMode, ArplRaisesTheRequestedPrivilegeAndSaysSo) {
+TEST_F(RareInstructionsOfLegacyMode, ArplRaisesTheRequestedPrivilegeAndReportsItInZf) {
     const auto arpl = [&](std::uint64_t to, std::uint64_t from) {
         c.halted = false;
         c.r[rbx] = to;
@@ -317,7 +317,7 @@ TEST_F(CutBranches, JmpGoesToTheLow16BitsOfItsTarget) {
     EXPECT_EQ(goes({0x66, 0x48, 0xe9, 0x49, 0x00, 0x00, 0x00}), kFar + 0x50) << "REX.W goes before it";
 }
 
-TEST_F(CutBranches, ConditionsAndCountsCutIfTheyAreTaken) {
+TEST_F(CutBranches, ConditionalAndLoopBranchesCutTheirTargetOnlyIfTaken) {
     const auto with_zero = [&](bool zero) { c.flags.set_value(Flags::fixed | (zero ? Flags::zf : 0)); };
     for (const bool all : {false, true})
         for (int code = 0; code < 16; ++code) { // jo jno jb jnb jz jnz jbe jnbe js jns jp jnp jl jnl jle jnle
@@ -341,7 +341,7 @@ TEST_F(CutBranches, ConditionsAndCountsCutIfTheyAreTaken) {
     EXPECT_EQ(goes({0x66, 0xe1, 0x4d}), kTarget); // loope
 }
 
-TEST_F(CutBranches, SoDoThoseOfProtectedMode) {
+TEST_F(CutBranches, JcxzAndJmpInProtectedModeCutTheirTargetToo) {
     m.kernel32();
     c.r[rcx] = 0xffff0000;
     EXPECT_EQ(goes({0x66, 0x67, 0xe3, 0x4c}), kTarget); // jcxz

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Code that is written while it is known in decoded form (AMD 24593, section 7.6.1): by the program itself, through
+// Writes to code that has already been decoded (AMD 24593, section 7.6.1): by the program itself, through
 // another mapping, by a repeated string store, from outside; and translations that change under decoded blocks.
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ TEST_F(Program, AWriteThatSpansThePagesOfACrossingInstructionIsSeen) {
     EXPECT_EQ(rax_(), 0x605u);
 }
 
-TEST_F(Program, AnotherPageAtTheSameAddressIsAnotherProgram) {
+TEST_F(Program, AnotherPageMappedAtTheSameAddressRunsItsOwnCode) {
     put(kCode, mov_eax(1) + kEnd);
     put(kCode + 0x1000, mov_eax(2) + kEnd);
     run(kCode);
@@ -141,7 +141,7 @@ TEST_F(Program, AnotherPageAtTheSameAddressIsAnotherProgram) {
     EXPECT_EQ(rax_(), 2u);
 }
 
-TEST_F(Program, ACrossingInstructionFollowsItsSecondPage) {
+TEST_F(Program, ACrossingInstructionChangesWhenItsSecondPageIsRemapped) {
     put(kCode + 0xffe, mov_eax(1) + kEnd);
     run(kCode + 0xffe);
     // The second page becomes the read-only page of data, 5A everywhere.
@@ -153,7 +153,7 @@ TEST_F(Program, ACrossingInstructionFollowsItsSecondPage) {
     EXPECT_EQ(rax_(), 0x5a5a5a01u);
 }
 
-TEST_F(Program, LongRepeatedStoresLetInterruptsInEveryPage) {
+TEST_F(Program, LongRepeatedStoresCanBeInterruptedInEveryPage) {
     // Two pages of REP STOSB leave the instruction at least once, at itself, with registers up to date.
     put(kCode, Bytes{0xf3, 0xaa} + kEnd);
     native::Snapshot in{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Control registers, model-specific registers, CPUID, ports, segment loads and questions, flags with privilege.
+// Control registers, model-specific registers, CPUID, ports, segment loads, tests of selectors (LAR, LSL, VERR, VERW),
+// and privileged flags.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/system/msr.hh"
@@ -103,7 +104,7 @@ TEST_F(SystemInstructions, GeneralDetectStopsAccessesToDebugRegisters) {
     EXPECT_EQ(m.pushed(0), kCode) << "it is a fault";
 }
 
-TEST_F(SystemInstructions, EferKeepsItsRules) {
+TEST_F(SystemInstructions, EferRefusesForbiddenChanges) {
     const auto write = [&](std::uint64_t v) {
         c.r[rcx] = msr::efer;
         c.r[rax] = v & 0xffffffff;
@@ -129,7 +130,7 @@ TEST_F(SystemInstructions, AddressesInRegistersMustBeCanonical) {
     }
 }
 
-TEST_F(SystemInstructions, RememberedRegistersChangeOnlyTheirWritableBits) {
+TEST_F(SystemInstructions, MsrsOfTheModelChangeOnlyTheirWritableBits) {
     m.model.msrs[0xc0010015] = {0x1000010, 0xff};
     m.model.msrs[0x179] = {0x106, 0};
     reset_msrs(c);
@@ -261,7 +262,7 @@ TEST_F(SystemInstructions, ALocalDescriptorTableIsUsed) {
     EXPECT_EQ(m.pushed(0), 0x14u);
 }
 
-TEST_F(SystemInstructions, QuestionsAboutSelectorsAnswerInZf) {
+TEST_F(SystemInstructions, LarLslVerrAndVerwAnswerInZf) {
     c.r[rcx] = m.kUserCode64;
     EXPECT_EQ(fault({0x0f, 0x02, 0xc1}), -1); // lar eax, ecx
     EXPECT_TRUE(c.flags.z());
@@ -347,7 +348,7 @@ TEST_F(SystemInstructions, FlushesOfATranslationAreSeenAtOnce) {
     EXPECT_EQ(c.r[rbx], 0x77u);
 }
 
-// Decoded code is remembered by address; code of global pages beyond changes of CR3.
+// Decoded code is remembered by address; that of global pages survives changes of CR3.
 TEST_F(SystemInstructions, InvlpgForgetsCodeOfAGlobalPageInTheLowerHalf) {
     c.cr4 |= cr4::pge;
     m.small_pages();
@@ -390,7 +391,7 @@ TEST_F(SystemInstructions, AChangeOfCr3ForgetsAnInstructionThatEndsInAPageThatIs
     EXPECT_EQ(c.r[rbx], 0x201u);
 }
 
-TEST_F(SystemInstructions, LeftoversAreUndefined) {
+TEST_F(SystemInstructions, Ud2RsmAndInstructionsThatAreMaskedOrTooNewAreUndefined) {
     EXPECT_EQ(fault({0x0f, 0x0b}), exc_ud);
     EXPECT_EQ(fault({0x0f, 0xaa}), exc_ud) << "RSM outside system-management mode";
     EXPECT_EQ(fault({0x0f, 0x01, 0xd8}), exc_ud) << "VMRUN: SVM is masked";

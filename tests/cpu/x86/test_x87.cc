@@ -79,7 +79,7 @@ TEST(X87Exceptions, UnmaskingOneThatIsSetMakesItPending) {
     EXPECT_EQ(m.core.fpu.status & 0x8081, 1);
 }
 
-TEST(X87Exceptions, StoresThatTrapLeaveMemory) {
+TEST(X87Exceptions, StoresThatTrapLeaveMemoryUnchanged) {
     Unit m;
     m.core.fpu.control = 0x37e; // invalid operation unmasked
     m.write<std::uint32_t>(kData, 0x55555555);
@@ -163,7 +163,7 @@ TEST(X87Environment, SaveInitializesAndRestoreBringsBack) {
     }
 }
 
-TEST(X87, RemembersTheLastInstructionThatComputed) {
+TEST(X87, RemembersTheLastNonControlInstruction) {
     Unit m;
     m.core.r[reg_block] = 0x4000;
     EXPECT_EQ(m.run({0xdd, 0x47, 0x10}), kDone); // fld qword [rdi + 16]

@@ -32,18 +32,18 @@ def _tested(reason: str, mnemonics: str, file: str, test: str) -> Tested:
 
 
 TESTS = [
-    _tested("system", "arpl", RARE, "RareInstructionsOfLegacyMode.ArplRaisesTheRequestedPrivilegeAndSaysSo"),
-    _tested("system", "bound into", RARE, "RareInstructionsOfLegacyMode.BoundAndIntoInterruptOnlyIfThereIsReason"),
+    _tested("system", "arpl", RARE, "RareInstructionsOfLegacyMode.ArplRaisesTheRequestedPrivilegeAndReportsItInZf"),
+    _tested("system", "bound into", RARE, "RareInstructionsOfLegacyMode.BoundInterruptsOnlyOutOfBoundsAndIntoOnlyOnOverflow"),
     _tested("system", "lds les lfs lgs lss", RARE, "RareInstructionsOfLegacyMode.FarPointersAreLoadedWithTheirSegment"),
     _tested("system", "clts lmsw smsw", RARE, "RareInstructions.ClearOfTheTaskSwitchFlagAndTheMachineStatusWord"),
     _tested("system", "lgdt sgdt", RARE, "RareInstructions.TheGlobalDescriptorTableIsReadAndWrittenWhole"),
     _tested("system", "lidt sidt", SYSTEM, "SystemInstructions.DescriptorTablesAreReadAndWrittenWhole"),
-    _tested("system", "int1 int3 ud0 ud1", RARE, "RareInstructions.InterruptsOfOneByteAreTrapsAndWhatIsKeptUndefinedAFault"),
+    _tested("system", "int1 int3 ud0 ud1", RARE, "RareInstructions.Int1AndInt3AreTrapsAndUd0AndUd1AreFaults"),
     _tested("system", "insb insd outsb outsd", RARE, "RareInstructions.PortStringsOfEachSize"),
     _tested("system", "insw outsw", SYSTEM, "SystemInstructions.RepeatedPortStringsMoveAllElements"),
     _tested("system", "in", SYSTEM, "SystemInstructions.TheIoPermissionMapDecidesForUsers"),
     _tested("system", "out ud2", SYSTEM, "SystemInstructions.IoPrivilegeLevelThreeOpensAllPorts"),
-    _tested("system", "invd wbinvd", RARE, "RareInstructions.InvdAndWbinvdAreTheKernelsAndLeaveMemoryAsItIs"),
+    _tested("system", "invd wbinvd", RARE, "RareInstructions.InvdAndWbinvdAreForTheKernelOnlyAndLeaveMemoryUnchanged"),
     _tested("system", "invlpg", SYSTEM, "SystemInstructions.FlushesOfATranslationAreSeenAtOnce"),
     _tested("system", "rdpmc", RARE, "RareInstructions.RdpmcReadsFourCountersAndIsForUsersOnlyWhereCr4SaysSo"),
     _tested("system", "rdtsc wrmsr", SYSTEM, "SystemInstructions.TheTimeStampCounterCanBeSetAndForbidden"),
@@ -53,10 +53,10 @@ TESTS = [
     _tested("system", "swapgs", SYSTEM, "SystemInstructions.SwapgsExchangesTheBases"),
     _tested("system", "ltr", SYSTEM, "SystemInstructions.TheTaskRegisterBecomesBusyAndIsNotLoadedTwice"),
     _tested("system", "lldt", SYSTEM, "SystemInstructions.ALocalDescriptorTableIsUsed"),
-    _tested("system", "lar lsl verr verw", SYSTEM, "SystemInstructions.QuestionsAboutSelectorsAnswerInZf"),
-    _tested("system", "rsm", SYSTEM, "SystemInstructions.LeftoversAreUndefined"),
+    _tested("system", "lar lsl verr verw", SYSTEM, "SystemInstructions.LarLslVerrAndVerwAnswerInZf"),
+    _tested("system", "rsm", SYSTEM, "SystemInstructions.Ud2RsmAndInstructionsThatAreMaskedOrTooNewAreUndefined"),
     _tested("system", "str sldt", RARE, "RareInstructions.StrAndSldtStoreSelectorsInMemoryAlwaysSixteenBits"),
-    _tested("system", "hlt", "tests/cpu/x86/test_interrupts.cc", "Interrupts.FindACoreThatHaltedRightAfterSti"),
+    _tested("system", "hlt", "tests/cpu/x86/test_interrupts.cc", "Interrupts.WakeACoreThatHaltedRightAfterSti"),
     _tested("system", "int", TRANSFERS, "SoftwareInterrupt.NeedsAGateOfItsPrivilege"),
     _tested("system", "iretq", TRANSFERS, "InterruptReturn.GoesToUserCodeWithItsStackAndFlags"),
     _tested("system", "iret iretd", RARE, "RareInstructionsOfRealMode.IretAndIretdTakeFramesOfTheirSizes"),
@@ -71,8 +71,8 @@ TESTS = [
     _tested("16-bit near branch", "jmp", RARE, "CutBranches.JmpGoesToTheLow16BitsOfItsTarget"),
     _tested("16-bit near branch", "call ret", RARE, "CutBranches.CallPushesAndRetPopsTwoBytes"),
     _tested("16-bit near branch", "jo jno jb jnb jz jnz jbe jnbe js jns jp jnp jl jnl jle jnle loop loope loopne jecxz", RARE,
-            "CutBranches.ConditionsAndCountsCutIfTheyAreTaken"),
-    _tested("16-bit near branch", "jcxz", RARE, "CutBranches.SoDoThoseOfProtectedMode"),
+            "CutBranches.ConditionalAndLoopBranchesCutTheirTargetOnlyIfTaken"),
+    _tested("16-bit near branch", "jcxz", RARE, "CutBranches.JcxzAndJmpInProtectedModeCutTheirTargetToo"),
 ]
 
 

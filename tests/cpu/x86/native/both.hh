@@ -35,7 +35,7 @@ inline std::uint64_t seed_of(const std::string &name, std::uint64_t n) {
     return h * 0x9e3779b97f4a7c15 + n;
 }
 
-/// A locked access across lines, which is not for the host (CaseMaker::choose_target tells why).
+/// A locked access across lines, which is not for the host (CaseMaker::choose_target says why).
 inline bool splits_lock(const NativeForm &f, const Case &c) {
     if (!f.locks())
         return false;

@@ -141,7 +141,7 @@ class CaseMaker {
         if (v_.percent(4)) {
             static constexpr std::uint8_t segments[] = {0x26, 0x2e, 0x36, 0x3e};
             const std::uint8_t s = v_.one_of(segments);
-            // CS in compatibility mode, which cannot be written: what has become of the x87 stack by then is left open.
+            // CS in compatibility mode cannot be written, and the x87 stack after that fault is not defined.
             const bool x87 = f_.z.meta.isa_ext == ZYDIS_ISA_EXT_X87 || f_.is(ZYDIS_MNEMONIC_FISTTP) || f_.has_mmx();
             if (s == 0x2e && layout_ && c.target - kData >= kDataBytes + 0x1000)
                 return false; // in the segment of code that may be the code itself, which the host's way back is part
@@ -200,7 +200,7 @@ class CaseMaker {
         return true;
     }
 
-    /// ModRM and displacement of 16-bit addresses. In flat segments they reach nothing: the fault tells which address
+    /// ModRM and displacement of 16-bit addresses. In flat segments they reach nothing: the fault shows which address
     /// it was.
     void address16(Case &c, std::uint8_t reg, std::uint64_t t) {
         const unsigned m = static_cast<unsigned>(v_.below(3)), rm = static_cast<unsigned>(v_.below(8));

@@ -78,7 +78,7 @@ inline void ignore_undefined(const NativeForm &f, const Case &c, int vector, Sna
                     a.r[i] = b.r[i];
         break;
     case ZYDIS_MNEMONIC_MOVNTQ:
-    case ZYDIS_MNEMONIC_MASKMOVQ: // hosts take hold of the x87 stack before they look at the limit
+    case ZYDIS_MNEMONIC_MASKMOVQ: // hosts change the x87 stack before they check the limit
         if ((vector == exc_ss || vector == exc_gp) && f.mode != Mode::code64) {
             a.fx.status = b.fx.status;
             a.fx.valid = b.fx.valid;

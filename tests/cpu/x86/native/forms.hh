@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every form of instruction that exists in user mode of 64-bit, 32-bit or 16-bit code, found by decoding all opcodes
-// with all prefixes that choose an instruction: no table to forget one in. A form is a mnemonic with the kinds and
+// with all prefixes that choose an instruction, so that no list can miss one. A form is a mnemonic with the kinds and
 // sizes of its operands and its opcode; registers, addresses and immediates are the case's to choose.
 #pragma once
 

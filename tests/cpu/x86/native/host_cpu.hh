@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs an instruction on the processor that the tests themselves run on: a trampoline loads all registers, jumps
-// to the bytes and stores all registers after them. Exceptions come back as signals, of which Linux tells vector,
-// error code and address. The header belongs in one source of a program: it defines the trampoline.
+// to the bytes and stores all registers after them. Exceptions come back as signals, for which Linux reports vector,
+// error code and address. Only one source of a program may include this header: it defines the trampoline.
 #pragma once
 
 #include <asm/ldt.h>
@@ -115,7 +115,7 @@ class HostCpu {
         return it;
     }
 
-    /// AuthenticAMD: what such a host does otherwise than the model is in amd_host.hh.
+    /// AuthenticAMD: amd_host.hh lists where such a host differs from the model.
     static bool is_amd() {
         static const bool it = [] {
             unsigned highest = 0, b = 0, c = 0, d = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operands with 16-bit addresses that reach over 64 KiB, or with 32-bit ones over 4 GiB. What the processor moves in
-// parts (saved state, 80-bit values, far pointers, bounds) goes on at offset 0 with the next part; a part that itself
-// reaches over the end goes on behind it, if there is a behind: in compatibility mode linear addresses end at 4 GiB.
-// AMD's manual says no more than that an address is cut to its size (24592, 2.2.3); the tables are what the host does,
-// which is asked too where it lets a test have page 0.
+// parts (saved state, 80-bit values, far pointers, bounds) continues with the next part at offset 0. A part that itself
+// crosses the end continues beyond it, except in compatibility mode, where linear addresses end at 4 GiB.
+// AMD's manual says only that an address is truncated to its size (24592, 2.2.3). The tables state what the host does,
+// and the host is tested too if it lets a test map page 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ Snapshot state(const Row &row, std::uint64_t above) {
     return s;
 }
 
-// Where pages lie that come and go: the first, and those around both ends.
+// The pages that the test maps and unmaps: the first one, and those around both ends.
 constexpr std::uint64_t kPages[] = {0, kEnd16 - 0x1000, kEnd16, kEnd32 - 0x1000, kEnd32};
 
 template <class Cpu> void follow(Cpu &cpu, const Table &table, const Row &row, bool first_page) {
@@ -219,7 +219,7 @@ class LowHost {
 
   private:
     static std::uint8_t *at(std::uint64_t a) {
-        static volatile std::uint64_t base = 0; // a null pointer that the compiler knows would be its own
+        static volatile std::uint64_t base = 0; // hides from the compiler that this is a null pointer
         return reinterpret_cast<std::uint8_t *>(base + a);
     }
 };
@@ -229,7 +229,7 @@ TEST(AddressWrap, EachPartOfAnOperandWrapsByItself) {
     follow(model);
 }
 
-TEST(AddressWrap, TheHostDoesTheSame) {
+TEST(AddressWrap, TheHostWrapsTheSameWay) {
     LowHost host;
     if (!host.map())
         GTEST_SKIP() << "the host keeps its lowest page (vm.mmap_min_addr)";

@@ -230,7 +230,7 @@ TEST(EncodingsAgainstTheHost, AnAddressInOtherMemoryOfTheProcessIsNotCompared) {
     EXPECT_FALSE(HostCpu::has_other_memory(0x27f4'86bf'f000)); // nothing is there
 }
 
-TEST(Encodings, TooManyBytesAreFoundBeforeAMissingPageOnlyWithinThePage) {
+TEST(Encodings, AnOverlongInstructionPageFaultsOnlyIfItsFirst15BytesReachAMissingPage) {
     // Fifteen prefixes end with the last page: nothing beyond it is needed to refuse them.
     EXPECT_EQ(outcome(Bytes(15, 0x66), kCode + kCodeBytes - 15).vector, exc_gp);
     const Outcome cut = outcome(Bytes(15, 0x66), kCode + kCodeBytes - 14);

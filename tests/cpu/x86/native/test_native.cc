@@ -91,7 +91,7 @@ void run_16_bit(std::uint64_t cases) {
 }
 TEST(InstructionsAgainstTheHost, SixteenBitCodeAgrees) { run_16_bit(kShort / 2); }
 
-TEST(NativeForms, AreOfThoseInstructionsThatTheTableSaysAreCompared) {
+TEST(NativeForms, AreExactlyTheInstructionsThatTheTableMarksAsCompared) {
     std::set<std::string> run, compared, promised;
     for (const Mode mode : {Mode::code64, Mode::code32, Mode::code16})
         for (const NativeForm &f : all_forms(mode))

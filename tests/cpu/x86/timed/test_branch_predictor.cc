@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The branch predictor by itself, and what one branch that was not foreseen costs a core.
+// The branch predictor by itself, and what a mispredicted branch costs a core.
 #include <gtest/gtest.h>
 
 #include "cpu/x86/timed/timed_machine.hh"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Addr kBranch = 0x4010, kCode = 0x1000;
 
-/// How many of the last `counted` of `all` outcomes of one branch are not foreseen; outcome(i) says where it goes.
+/// How many of the last `counted` of `all` outcomes of one branch are mispredicted; outcome(i) says whether it is taken.
 template <class Outcome> unsigned unforeseen(unsigned all, unsigned counted, Outcome outcome) {
     BranchPredictor p;
     unsigned wrong = 0;
@@ -48,16 +48,16 @@ Tick time_of(std::uint32_t pattern, unsigned cycles) {
 
 } // namespace
 
-TEST(BranchPredictor, ABranchThatAlwaysGoesOneWayIsForeseen) {
+TEST(BranchPredictor, ABranchThatAlwaysGoesOneWayIsPredicted) {
     EXPECT_EQ(unforeseen(200, 100, [](unsigned) { return true; }), 0u);
     EXPECT_EQ(unforeseen(200, 100, [](unsigned) { return false; }), 0u);
 }
 
-TEST(BranchPredictor, AnAlternatingBranchIsForeseenFromItsHistory) {
+TEST(BranchPredictor, AnAlternatingBranchIsPredictedFromItsHistory) {
     EXPECT_EQ(unforeseen(200, 100, [](unsigned i) { return i % 2 == 0; }), 0u);
 }
 
-TEST(BranchPredictor, TheExitOfALoopIsForeseenAsFarAsTheHistoryReaches) {
+TEST(BranchPredictor, TheExitOfALoopIsPredictedAsFarAsTheHistoryReaches) {
     // The twelve outcomes before the exit of a loop of twelve iterations are unlike those before any other iteration's end.
     EXPECT_EQ(unforeseen(12 * 100, 12 * 50, [](unsigned i) { return i % 12 != 11; }), 0u);
     EXPECT_EQ(unforeseen(14 * 100, 14 * 50, [](unsigned i) { return i % 14 != 13; }), 50u) << "one in each loop";
@@ -75,7 +75,7 @@ TEST(BranchPredictor, TwentyFourReturnAddressesAreRememberedAndTheTwentyFifthIsL
     }
 }
 
-TEST(BranchPredictor, AComputedTargetIsForeseenOnceItHasBeenSeenWithTheSameHistory) {
+TEST(BranchPredictor, AComputedTargetIsPredictedOnceItHasBeenSeenWithTheSameHistory) {
     BranchPredictor p;
     EXPECT_FALSE(p.went_to(kBranch, 0x5000));
     EXPECT_TRUE(p.went_to(kBranch, 0x5000));
@@ -83,7 +83,7 @@ TEST(BranchPredictor, AComputedTargetIsForeseenOnceItHasBeenSeenWithTheSameHisto
     EXPECT_TRUE(p.went_to(kBranch, 0x6000));
 }
 
-TEST(BranchPredictor, ABranchThatIsNotForeseenCostsWhatTheParameterSays) {
+TEST(BranchPredictor, AMispredictedBranchCostsWhatTheParameterSays) {
     constexpr std::uint32_t kPattern = 0x5a3c96e1;
     BranchPredictor p;
     unsigned wrong = 0;

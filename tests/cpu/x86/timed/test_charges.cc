@@ -54,7 +54,7 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
             all += line_of(s.at) == line ? s.exposed : 0;
         return all;
     }
-    /// The one that was waited for longest.
+    /// The access with the longest wait.
     Seen longest() const {
         return *std::max_element(seen.begin(), seen.end(),
                                  [](const Seen &a, const Seen &b) { return a.exposed < b.exposed; });
@@ -67,7 +67,7 @@ struct Charges : testing::Test, TimedMachine, TransactionObserver {
 
 } // namespace
 
-TEST_F(Charges, OfADrainEachStoreHasTheTimeUntilItLeftSinceTheOneBeforeIt) {
+TEST_F(Charges, InADrainEachStoreIsChargedFromTheDepartureOfThePreviousOneToItsOwn) {
     port.lose(kA, 300 * kNs);
     port.lose(kB, 100 * kNs);
     port.lose(kC, 500 * kNs);
@@ -79,7 +79,7 @@ TEST_F(Charges, OfADrainEachStoreHasTheTimeUntilItLeftSinceTheOneBeforeIt) {
     EXPECT_EQ(exposed(), memory());
 }
 
-TEST_F(Charges, LinesThatComeAtOneMomentAreNotWaitedForTwice) {
+TEST_F(Charges, StoresWhoseLinesArriveTogetherAreNotChargedTwice) {
     port.lose(kA, 300 * kNs);
     port.lose(kB, 300 * kNs);
     run({0x88, 0x03, 0x88, 0x06, 0x0f, 0xae, 0xf0, 0xf4});
@@ -133,7 +133,7 @@ TEST_F(Charges, AfterAFetchThatFaultsALoadIsChargedToTheHandlersInstruction) {
     m.page(kAbsent, 0);
     m.code(kHandler, {0x8b, 0x03, 0x49, 0xff, 0xc8, 0x74, 0x02, 0xff, 0xe1, 0xf4});
     // mov eax, [rbx]; dec r8; jz end; jmp rcx; end: hlt
-    m.core.r[r8] = 4; // the core finds the handler anew at first, then where it remembers it
+    m.core.r[r8] = 4; // the core first looks up the handler's block, then remembers it
     m.core.r[rcx] = kAbsent;
     port.lose(kA);
     lost_again = kA;
@@ -147,7 +147,7 @@ TEST_F(Charges, AfterAFetchThatFaultsALoadIsChargedToTheHandlersInstruction) {
     EXPECT_EQ(loads, 4u);
 }
 
-TEST(StoppedCore, IsAtThePauseThatHasEndedItsBlock) {
+TEST(StoppedCore, ReportsThePauseThatEndedItsBlockAsItsInstruction) {
     TimedParams params = blocking();
     params.skip_spinning = false;
     TimedMachine t(params);
@@ -197,7 +197,7 @@ TEST_F(Charges, AWaitForNonTemporalStoresIsMemoryStallOfTheOneThatEnds) {
     EXPECT_EQ(exposed(), memory());
 }
 
-TEST_F(Charges, StallThatAWindowsEndHasCutIsReportedWithTheRestAndNotTwice) {
+TEST_F(Charges, StallCutByTheEndOfAWindowIsReportedOnceTogetherWithItsRest) {
     port.lose(kA, 300 * kNs);
     at(100 * kNs, [&] {
         core.settle(queue.now());

@@ -55,7 +55,7 @@ struct Translating : testing::Test {
 
 } // namespace
 
-TEST_P(LooksPast, SoThatTwoLoadsGoOutTogether) {
+TEST_P(LooksPast, AnInstructionBetweenTwoLoadsSoThatTheyGoOutTogether) {
     port.lose(kData, 300 * kNs);
     port.lose(kOther, 300 * kNs);
     m.core.r[rbx] = kData;
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                        Between{"cmpxchg16b", CODE("cmpxchg16b [r8]")}, Between{"xadd", CODE("xadd ecx, edi")}}),
     [](const auto &info) { return std::string(info.param.name); });
 
-TEST_F(LooksPast, ADivisionByAMissingZeroFaultsWhenItIsThere) {
+TEST_F(LooksPast, ADivisionByAZeroThatMissesFaultsWhenTheZeroArrives) {
     port.lose(kData, 300 * kNs);
     m.core.r[rbx] = kData;
     put(CODE("mov r15, [rbx]; mov eax, 1; cdq; div r15d; hlt"));
@@ -114,7 +114,7 @@ TEST_F(Prefetching, ALoadDuringPrefetchwGetsTheValue) {
     EXPECT_EQ(m.read<std::uint64_t>(kData), 77u);
 }
 
-TEST_F(Prefetching, OneThatFindsNoPageDoesNothing) {
+TEST_F(Prefetching, APrefetchOfAnUnmappedPageDoesNothing) {
     m.core.r[r9] = 0xffff'8000'0000'0000;
     run_after(CODE("prefetcht0 [r9]; mov r9, 0x7000000000; prefetcht0 [r9]"), {});
     EXPECT_TRUE(transactions.empty());
@@ -132,7 +132,7 @@ TEST_F(Prefetching, ALoadOfTwoLinesRequestsThemTogether) {
 
 struct MissBuffers : testing::TestWithParam<std::pair<unsigned, Tick>> {};
 
-TEST_P(MissBuffers, ALoadGetsTheOneThatAStoreLeaves) {
+TEST_P(MissBuffers, ALoadGetsTheBufferThatAStoreReleases) {
     TimedParams p = overlapping();
     p.outstanding_misses = GetParam().first;
     OverlappingMachine o(p);
@@ -159,7 +159,7 @@ TEST_P(MissBuffers, ALoadGetsTheOneThatAStoreLeaves) {
 // Two stores have two of three buffers, of which one becomes free; or both of two, and both become free.
 INSTANTIATE_TEST_SUITE_P(Numbers, MissBuffers, testing::Values(std::pair(3u, 500 * kNs), std::pair(2u, 200 * kNs)));
 
-TEST_F(Translating, AWalkTakesAnHitOfTheCacheForEachLevelAndTheWalkerDoesOneAtATime) {
+TEST_F(Translating, AWalkTakesACacheHitForEachLevelAndTheWalkerDoesOneAtATime) {
     constexpr double kLevels = 4, kHit = 3;
     EXPECT_NEAR(cycles_of(9) - cycles_of(1), 8 * kLevels * kHit, 4.);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table that operations have their timing in by number.
+// The table of timings: operations refer to their timing by its number.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,7 +8,7 @@
 
 using namespace moscope::x86;
 
-TEST(TimingTable, NumbersEachTimingOnceAndKeepsItWhereItIs) {
+TEST(TimingTable, NumbersEachTimingOnceAndNeverMovesIt) {
     TimingTable table;
     const OpTiming *all = table.all();
     EXPECT_EQ(all[0].latency, 0) << "a block's end takes no time";
@@ -24,7 +24,7 @@ TEST(TimingTable, NumbersEachTimingOnceAndKeepsItWhereItIs) {
     EXPECT_EQ(std::set<std::uint32_t>(numbers.begin(), numbers.end()).size(), numbers.size());
 }
 
-TEST(TimingTable, AnOperationApartDiffersInNothingElse) {
+TEST(TimingTable, ATimingMarkedApartDiffersInNothingElse) {
     TimingTable table;
     const OpTiming *all = table.all();
     EXPECT_TRUE(all[0].touches & kApart) << "a block's end";
@@ -48,7 +48,7 @@ TEST(TimingTable, CodeThatCannotBeReadTakesACycleForEachInstruction) {
     EXPECT_EQ(all[3].timing.latency, 0);
 }
 
-TEST(TimingTable, FindsAnInstructionByItsBytesBeforeTheValues) {
+TEST(TimingTable, FindsAnInstructionByItsBytesWithoutDisplacementAndImmediate) {
     using Bytes = std::vector<std::uint8_t>;
     TimingTable table;
     const auto alike = [&table](const Bytes &one, const Bytes &other, unsigned values) {

@@ -92,7 +92,7 @@ TEST_F(Ordering, AnInterruptEmptiesTheBufferOfNonTemporalStores) {
     EXPECT_EQ(byte(kLine), 1u);
 }
 
-TEST_F(Ordering, WhatAnExceptionStoresGoesThroughTheCacheAlsoAfterANonTemporalStore) {
+TEST_F(Ordering, AnExceptionFrameGoesThroughTheCacheAlsoAfterANonTemporalStore) {
     std::vector<AccessKind> kinds;
     static std::vector<AccessKind> *seen;
     seen = &kinds;
@@ -111,7 +111,7 @@ TEST_F(Ordering, WhatAnExceptionStoresGoesThroughTheCacheAlsoAfterANonTemporalSt
 }
 
 /// mov byte [rbx + 1], 2; call rbx; mov esi, eax; call rbx; hlt. At rbx: mov eax, 1; ret
-TEST_F(Ordering, CodeThatAWaitingStoreChangesIsDecodedAsChanged) {
+TEST_F(Ordering, CodeThatABufferedStoreChangesIsDecodedAsChanged) {
     m.code(kCode, {0xc6, 0x43, 0x01, 0x02, 0xff, 0xd3, 0x89, 0xc6, 0xff, 0xd3, 0xf4});
     m.code(kLine, {0xb8, 0x01, 0x00, 0x00, 0x00, 0xc3});
     m.core.rip = kCode;
@@ -122,8 +122,8 @@ TEST_F(Ordering, CodeThatAWaitingStoreChangesIsDecodedAsChanged) {
     EXPECT_EQ(m.core.r[rax], 2u);
 }
 
-/// The line is decoded, as by another core, while the store to it waits for it.
-TEST_F(Ordering, CodeThatIsDecodedBeforeAStoreToItLeavesItsBufferIsDroppedThen) {
+/// Another core decodes the line while the store to it is still waiting for it.
+TEST_F(Ordering, CodeDecodedWhileAStoreToItIsBufferedIsDroppedWhenTheStoreIsPerformed) {
     m.code(kCode, {0xc6, 0x43, 0x01, 0x02, 0xeb, 0xfe}); // mov byte [rbx + 1], 2; jmp to itself
     m.code(kLine, {0xb8, 0x01, 0x00, 0x00, 0x00, 0xc3});
     m.core.rip = kCode;

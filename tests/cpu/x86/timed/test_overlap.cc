@@ -61,7 +61,7 @@ TEST_F(Chases, TwelveChainsAreBoundByTheEightMissBuffers) {
     EXPECT_NEAR(double(run()), 150. * 100 * kNs, 0.05 * 150 * 100 * kNs);
 }
 
-TEST_F(Overlapping, ALoadThatNeedsNoneBeforeItHidesBehindTheFirst) {
+TEST_F(Overlapping, AnIndependentLoadHidesBehindTheFirst) {
     port.lose(kData, 300 * kNs);
     port.lose(kData + 0x1000, 200 * kNs);
     m.core.r[rbx] = kData;
@@ -137,7 +137,7 @@ TEST_F(Overlapping, LookingAheadLeavesRegistersFlagsAndMemoryAsTheyAre) {
     EXPECT_EQ(m.read<std::uint32_t>(kData + 0x2008), 1u) << "incremented once";
 }
 
-TEST_F(Overlapping, WhatIsComputedAheadIsComputedOnceMoreFromTheSameFlagsAndXmmRegisters) {
+TEST_F(Overlapping, OperationsRunAheadAreRunAgainFromTheSameFlagsAndXmmRegisters) {
     port.lose(kData, 300 * kNs);
     m.core.r[rbx] = kData;
     m.core.r[rcx] = 7;
@@ -169,7 +169,7 @@ TEST_F(Overlapping, NothingIsRequestedAtAnAddressThatDependsOnAMissingLine) {
             << std::hex << access.addr.value;
 }
 
-TEST_F(Overlapping, AValueThatChangesBeforeItsLineIsGrantedIsTheNewOne) {
+TEST_F(Overlapping, ALoadWhoseValueChangesBeforeItsLineIsGrantedReturnsTheNewValue) {
     port.lose(kData, 300 * kNs);
     port.lose(kData + 0x1000, 200 * kNs);
     m.core.r[rbx] = kData;
@@ -186,7 +186,7 @@ TEST_F(Overlapping, AValueThatChangesBeforeItsLineIsGrantedIsTheNewOne) {
     EXPECT_EQ(m.core.r[rdx], 99u);
 }
 
-TEST_F(Overlapping, ABranchOnAMissingLineGoesTheForeseenWay) {
+TEST_F(Overlapping, ABranchOnAMissingLineGoesThePredictedWay) {
     constexpr unsigned kLines = 64;
     for (unsigned i = 0; i < kLines; ++i) {
         m.write<std::uint64_t>(kData + Addr{i} * kLineBytes, 1);
@@ -204,7 +204,7 @@ TEST_F(Overlapping, ABranchOnAMissingLineGoesTheForeseenWay) {
     EXPECT_EQ(m.core.r[rcx], 0u);
 }
 
-TEST_F(Overlapping, ABranchThatWasNotForeseenIsResolvedWhenTheFlagsAre) {
+TEST_F(Overlapping, AMispredictedBranchIsResolvedWhenItsFlagsAreKnown) {
     const auto time = [](unsigned cycles) {
         TimedParams p = overlapping();
         p.core.mispredicted_cycles = cycles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store buffer on its own: lines are asked for side by side, stores are performed in program order.
+// The store buffer on its own: it requests lines side by side and performs stores in program order.
 #include <array>
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ struct Stores : testing::Test {
     EventQueue queue;
     AmplePort port{queue, memory.data()};
     std::vector<Tick> left;    ///< when each store left the buffer
-    std::vector<Addr> brought; ///< the line that was waited for, of each; 0: it was there
+    std::vector<Addr> brought; ///< for each store, the line that it waited for; 0: the line was there
 };
 
 } // namespace
@@ -72,7 +72,7 @@ TEST_F(Stores, AHitCountsOnceThoughTheBufferHasLookedAheadAtItsLine) {
     }
 }
 
-TEST_F(Stores, LinesAreAskedForSideBySideUpToTheCoresMisses) {
+TEST_F(Stores, LinesAreRequestedSideBySideUpToTheCoresLimitOfMisses) {
     for (const unsigned most : {1u, 4u, 8u}) {
         left.clear();
         const auto b = buffer(most);
@@ -87,7 +87,7 @@ TEST_F(Stores, LinesAreAskedForSideBySideUpToTheCoresMisses) {
     }
 }
 
-TEST_F(Stores, AreSeenInTheirOrderThoughLinesComeInAnother) {
+TEST_F(Stores, AreSeenInProgramOrderThoughTheirLinesArriveInAnother) {
     const auto b = two_misses();
     store(*b, 2, 3); // its line is here
     queue.run(2 * kMiss);
@@ -138,7 +138,7 @@ TEST_F(Stores, ToOneLineAskForItOnce) {
     EXPECT_EQ(at(1), 9);
 }
 
-TEST_F(Stores, ItHoldsAsManyAsTheMachineSays) {
+TEST_F(Stores, TheBufferHoldsAsManyAsTheMachineSays) {
     for (const unsigned entries : {1u, 5u, 32u}) {
         left.clear();
         const auto b = buffer(1, entries);

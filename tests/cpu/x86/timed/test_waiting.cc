@@ -30,7 +30,7 @@ struct Waiting : testing::Test, TimedMachine {
     }
     bool taken() const { return m.core.rip - SystemMachine::kHandlers < 4096; }
     bool awake() const { return m.core.r[rbx] != 0; }
-    /// Ticks from the beginning, of which the core was not idle.
+    /// Ticks since the beginning in which the core was not idle.
     Tick spent_awake() const { return core.window() - core.spent(TimedCore::Charge::idle); }
 };
 
@@ -61,8 +61,8 @@ TEST_F(Waiting, MwaitSleepsUntilItsLineIsTakenAway) {
     EXPECT_LT(spent_awake(), kUs / 2);
 }
 
-/// A prefetched line that arrives may take the place of the one that a sleeping core relies on, without notice.
-TEST_F(Waiting, MwaitLooksNowAndThenWhileAPrefetchIsUnderWay) {
+/// A prefetched line that arrives may replace the line that a sleeping core watches, and the core does not learn of it.
+TEST_F(Waiting, MwaitPollsWhileAPrefetchIsUnderWay) {
     unsigned under_way = 1;
     port.prefetches_ = &under_way;
     monitors();
@@ -86,7 +86,7 @@ TEST_F(Waiting, ACoreInASpinLoopSleepsOnceNoPrefetchIsUnderWay) {
     EXPECT_TRUE(port.sleeping_);
 }
 
-/// As one does that reads its own task structure and that of a lock's owner.
+/// As a core that reads its own task structure and that of a lock's owner.
 TEST_F(Waiting, ACoreInASpinLoopSleepsWhereverItsTwoLinesLie) {
     for (const Addr apart : {Addr{kLineBytes}, Addr{Port::kSlots} * kLineBytes, 2 * Addr{Port::kSlots} * kLineBytes}) {
         TimedMachine fresh;
@@ -101,8 +101,8 @@ TEST_F(Waiting, ACoreInASpinLoopSleepsWhereverItsTwoLinesLie) {
     }
 }
 
-/// Nothing of its state differs from one iteration to the next but for the time-stamp, which it clears.
-TEST_F(Waiting, ACoreThatWaitsForATimeDoesNotSleep) {
+/// From one iteration to the next only the time stamp differs, and the loop clears it.
+TEST_F(Waiting, ACoreThatPollsTheTimeStampCounterDoesNotSleep) {
     // rdtsc; shl rdx, 32; or rax, rdx; cmp rax, r8; setae al; movzx ecx, al; xor eax, eax; xor edx, edx; test ecx, ecx; pause; jz back;
     // inc rbx; hlt
     m.code(kCode, {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0, 0x4c, 0x39, 0xc0, 0x0f, 0x93, 0xc0, 0x0f,
@@ -186,7 +186,7 @@ TEST(WaitingAtAnyTime, AnInterruptEndsMwaitWheneverItComes) {
         }
 }
 
-TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyWhereItIsAskedFor) {
+TEST_F(Waiting, AMaskedInterruptEndsMwaitOnlyIfEcxAsksForIt) {
     for (const bool asked : {false, true}) {
         TimedMachine fresh;
         fresh.m.code(kCode, {0x0f, 0x01, 0xc8, 0x89, 0xf1, 0x0f, 0x01, 0xc9, 0x48, 0xff, 0xc3, 0xfa, 0xf4});

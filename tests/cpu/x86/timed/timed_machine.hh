@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A core in detailed mode on a memory system that always has every line, but for those that a test takes away: for what
-// a core does of its own, without a protocol.
+// A core in detailed mode on a memory system that has every line except those that a test takes away: for tests of the
+// core alone, without a protocol.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class AmplePort : public Port, private Component {
         };
         hit_done_ = [](void *, Tick now) { return now + kTicksPerNs; };
     }
-    /// As a protocol takes a line from its core.
+    /// Takes the line from the core, as a protocol does.
     void lose(Addr line, Tick comes_back_after = kMiss) {
         before_change(line);
         lost_[line] = comes_back_after;
