@@ -20,7 +20,7 @@ class TestTime final : public TimeSource {
   public:
     explicit TestTime(EventQueue &queue) : queue_(queue) {}
     Tick now() const override { return std::max(now_, queue_.now()); }
-    /// Runs all that is due at or before t; then it is t.
+    /// Runs everything due at or before t; afterwards the time is t.
     void to(Tick t) {
         queue_.run(t + 1);
         now_ = t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of devices: an order that linking does not decide, one section in checkpoints for each device, and
-// connections that exist when they are asked for.
+// The registry of devices: their order does not depend on linking, each has one section in checkpoints, and connections
+// exist before a device asks for them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 int made_late = 0, made_early = 0, sequence = 0;
 
-// Registered in the opposite of their order.
+// Registered in reverse order.
 const RegisteredDevice late(1001, "test-late", [](Devices &) { made_late = ++sequence; });
 const RegisteredDevice early(1000, "test-early", [](Devices &) { made_early = ++sequence; });
 

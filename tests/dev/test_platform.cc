@@ -162,7 +162,7 @@ TEST(Platform, ARunContinuedFromACheckpointIsTheUninterruptedOne) {
     }
 }
 
-TEST(PlatformLong, AnyGuestStopsOnlyItself) {
+TEST(PlatformLong, RandomAccessesDoNotStopTheSimulator) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         Platform p;
         Rng rng(seed);

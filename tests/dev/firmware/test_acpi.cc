@@ -160,7 +160,7 @@ TEST(Aml, PackageLengthGrowsByteByByte) {
     EXPECT_EQ((three[1] & 15) + (three[2] << 4) + (three[3] << 12), 3 + 3 + 5000);
 }
 
-TEST(Aml, NamesThatAreNoneAreRefused) {
+TEST(Aml, InvalidNamesAreRefused) {
     EXPECT_EQ(aml::path("\\_SB.PCI0").size(), 10u);
     EXPECT_EQ(aml::path("A"), (Bytes{'A', '_', '_', '_'}));
     EXPECT_THROW(aml::path("TOOLONG"), UserError);

@@ -119,7 +119,7 @@ TEST_F(IoApicTest, ALevelThatNoApicAcceptsIsNotInService) {
     EXPECT_EQ(core0.acknowledge(), 0x51); // to a core that is there
 }
 
-TEST_F(IoApicTest, TheEndRegisterAndTheWayRoundByEdgeClearRemoteIrr) {
+TEST_F(IoApicTest, TheEoiRegisterAndASwitchToEdgeAndBackClearRemoteIrr) {
     entry(17, 0, 0x51 | kLevel);
     io.set_irq(17, true);
     io.set_irq(17, false);

@@ -76,7 +76,7 @@ struct LapicTest : testing::Test {
     using Cores = std::vector<unsigned>;
 };
 
-TEST_F(LapicTest, AMessageThatTravelsArrivesWhenItsWayIsOverAndNotATickBefore) {
+TEST_F(LapicTest, AMessageArrivesAfterItsTravelTimeAndNotATickBefore) {
     bus.travel(queue, time, [](unsigned from, unsigned to) { return from / 6 == to / 6 ? Tick{1000} : Tick{5000}; });
     send(0, 8, 0x41); // core 6, on the other chip
     send(0, 1, 0x42);

@@ -163,7 +163,7 @@ TEST(PciHost, TwoFunctionsInOnePlaceAreAUserError) {
     EXPECT_THROW(b.host.add(4, 0, other), UserError);
 }
 
-TEST(PciHost, ResetControlAmidItsPortsIsItsOwners) {
+TEST(PciHost, PortCf9AmongItsPortsBelongsToTheResetControl) {
     struct Reset final : Device {
         Reset() : Device("reset") {}
         std::uint64_t read(Requester, unsigned, Addr, unsigned) override { return 0xa; }

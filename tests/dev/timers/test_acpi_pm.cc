@@ -123,7 +123,7 @@ TEST(ResetControl, PortCF9ResetsOnTheRisingEdgeOfItsBit) {
     EXPECT_EQ(resets, 1);
 }
 
-TEST(ResetControl, TheKeyboardControllerIsAbsentButItsPulseIsHeard) {
+TEST(ResetControl, TheKeyboardControllerIsAbsentButItsResetCommandWorks) {
     int resets = 0;
     ResetControl r([&](PowerEvent) { ++resets; });
     EXPECT_EQ(r.read(0, 1, 0, 1), 0xFFu);

@@ -83,7 +83,7 @@ TEST_F(HpetTest, AOneShotFiresAtItsEdgeAndNotBefore) {
     EXPECT_EQ(queue.next(), kNever);
 }
 
-TEST_F(HpetTest, AOneShotOf32BitsComesRoundAgain) {
+TEST_F(HpetTest, AOneShotOf32BitsFiresAgainWhenTheCounterWraps) {
     set(kConfig, 1);
     set(config(2), 1u << 2 | 1u << 8 | 22u << 9);
     set(comparator(2), 5000);
@@ -136,7 +136,7 @@ TEST_F(HpetTest, APeriodicTimerSetUpAsKernelsDoFiresEachPeriod) {
     }
 }
 
-TEST_F(HpetTest, OnlyTimer0IsPeriodicAndOnlyRoutesThatAreThereTake) {
+TEST_F(HpetTest, OnlyTimer0CanBePeriodicAndOnlyExistingRoutesAreAccepted) {
     set(config(1), 1u << 3 | 1u << 6 | 5u << 9);
     EXPECT_EQ(get(config(1)), 0x20u);
     set(config(1), 23u << 9);
@@ -186,7 +186,7 @@ TEST_F(HpetTest, TwoLevelsOfOneInputAssertItUntilBothAreCleared) {
     EXPECT_FALSE(io.now[22]);
 }
 
-TEST_F(HpetTest, AComparatorInThePastOf64BitsDoesNotFire) {
+TEST_F(HpetTest, AComparatorOf64BitsInThePastDoesNotFire) {
     set(kConfig, 1);
     edge(1000);
     set(config(2), 1u << 2 | 22u << 9);

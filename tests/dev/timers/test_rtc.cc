@@ -97,7 +97,7 @@ TEST_F(RtcTest, TheUpdateInterruptComesEachSecondAndGoesWhenItsFlagIsRead) {
     rises_at(2 * kSecond);
 }
 
-TEST_F(RtcTest, TheAlarmComesAtItsTimeAndTheAnyValueFitsAll) {
+TEST_F(RtcTest, TheAlarmComesAtItsTimeAndADontCareFieldMatchesAny) {
     set(1, 0x05);
     set(3, 0xFF);
     set(5, 0xC0);

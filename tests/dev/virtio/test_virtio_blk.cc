@@ -255,7 +255,7 @@ TEST(VirtioBlk, ACheckpointHoldsPagesAndRequestsUnderWay) {
     EXPECT_EQ(b.get<std::uint16_t>(Driver::kUsed + 2), 2);
 }
 
-TEST(DiskImage, FilesThatAreNoneAreUserErrors) {
+TEST(DiskImage, MissingFilesEmptyFilesAndFoldersAreUserErrors) {
     EXPECT_THROW(DiskImage("/nonexistent/image"), UserError);
     EXPECT_THROW(DiskImage(std::filesystem::temp_directory_path().string()), UserError);
     File f;

@@ -199,7 +199,7 @@ TEST(VirtioNet, BuffersThatWereTooFewAreUsedByTheNextFrame) {
     EXPECT_EQ(c.received(0, 0).size(), 142u);
 }
 
-TEST(VirtioNet, QueuesInUseAndTheirChoice) {
+TEST(VirtioNet, OneQueuePairIsUsedAtFirstAndAllOnceTheDriverEnablesThem) {
     Card c;
     for (unsigned pair = 0; pair < kPairs; ++pair)
         c.offer(pair, 4);

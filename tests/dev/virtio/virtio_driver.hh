@@ -27,7 +27,7 @@ struct Messages final : MsiTarget {
     void msi(std::uint64_t address, std::uint32_t data) override { sent.push_back({address, data}); }
 };
 
-/// 8 MiB of DRAM, of which the hole from 4 MiB on moves the upper half to 4 GiB.
+/// 8 MiB of DRAM, whose upper half lies at 4 GiB because of the hole from 4 MiB on.
 struct GuestBoard {
     static constexpr std::uint64_t kBytes = 8 << 20;
     static constexpr Addr kHole = 4 << 20;
