@@ -24,12 +24,12 @@ constexpr Addr kBlock = Addr{Port::kSlots} * kLineBytes;
 
 } // namespace
 
-TEST_F(Slots, NeighboursDoNotShareOne) {
+TEST_F(Slots, LinesOfABlockDoNotShareASlot) {
     for (Addr line = kLineBytes; line < kBlock; line += kLineBytes)
         EXPECT_TRUE(both(0, line)) << line;
 }
 
-TEST_F(Slots, TheSamePlacesOfBlocksDoNotShareOne) {
+TEST_F(Slots, LinesAtTheSameOffsetOfBlocksDoNotShareASlot) {
     for (Addr block = 1; block < 64; ++block)
         EXPECT_TRUE(both(0x12340, 0x12340 + block * kBlock)) << block;
 }

@@ -29,7 +29,7 @@ struct User {
     void push(Addr a, bool write, Tick now) { dram.push({a, write, 0, nullptr}, now); }
 };
 
-TEST(DramController, AnIdleReadTakesOpeningLatencyBurstAndTheTwoEnds) {
+TEST(DramController, AnIdleReadTakesFrontEndTrcdTclBurstAndBackEnd) {
     DramParams p = small_part();
     p.frontend_fs = 2'500'000;
     p.backend_fs = 1'700'000;
@@ -103,7 +103,7 @@ TEST(DramController, FullQueuePushesBackAndSaysWhenThereIsRoom) {
     EXPECT_TRUE(u.dram.can_accept(false));
 }
 
-TEST(DramController, FullWriteQueueDrainsForTheOneWhoWaits) {
+TEST(DramController, AFullWriteQueueDrainsForAWaitingSender) {
     DramParams p = small_part();
     p.write_entries = 4, p.write_high = 4, p.write_low = 1;
     User u(p);
@@ -115,7 +115,7 @@ TEST(DramController, FullWriteQueueDrainsForTheOneWhoWaits) {
     EXPECT_TRUE(u.dram.can_accept(true));
 }
 
-TEST(DramController, AFullWriteQueueIsDrainedAlthoughNoChannelHasWriteHighOfIts) {
+TEST(DramController, AFullWriteQueueIsDrainedThoughNoChannelHasReachedItsHighMark) {
     DramParams p = small_part();
     p.channels = 2;
     p.write_entries = 8, p.write_high = 8, p.write_low = 4;
@@ -150,7 +150,7 @@ TEST(DramController, ChannelsWorkSideBySideUnlessGanged) {
     }
 }
 
-TEST(DramController, IdleTimeCostsNothingAndIsRefreshedAllTheSame) {
+TEST(DramController, IdleTimeCostsNoEventsAndRefreshesGoOn) {
     DramParams p = small_part();
     p.t.tREFI = 1'000 * kNs, p.t.tRFC = 100 * kNs;
     User u(p);

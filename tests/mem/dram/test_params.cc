@@ -55,7 +55,7 @@ TEST(DramParamsJson, NamesTheNearestKey) {
     EXPECT_EQ(refusal(j), "dram.timing_fs.tREFII: unknown key: expected a known key such as tREFI");
 }
 
-TEST(DramParamsJson, RefusesWhatCannotBe) {
+TEST(DramParamsJson, RefusesImpossibleValues) {
     const auto with = [](const char *key, json value) {
         json j = good();
         j[key] = value;

@@ -250,7 +250,7 @@ TEST(DramRandom, WakingAtEveryCommandChangesNothing) {
     }
 }
 
-TEST(DramRandom, WhatAChannelLeavesForLaterComesToTheSame) {
+TEST(DramRandom, WorkThatAChannelDefersHasTheSameResults) {
     Rng rng(12);
     for (unsigned i = 0; i < 60; ++i) {
         DramParams p = random_controller(rng);

@@ -139,7 +139,7 @@ TEST(DramStream, RefreshTakesItsShareOfARowHitStream) {
     EXPECT_GT(s.lost[static_cast<unsigned>(Lost::refresh)], s.accounted / 12);
 }
 
-TEST(DramStream, FourActivatesPerWindow) {
+TEST(DramStream, ActivatesAreLimitedToFourPerTfaw) {
     DramParams p = small_part();
     p.t.tFAW = 40 * kNs;
     p.page_policy = PagePolicy::forced;
@@ -154,7 +154,7 @@ TEST(DramStream, FourActivatesPerWindow) {
         << "the limit is named";
 }
 
-TEST(DramOrder, OldestIsOvertakenAtMostSoOften) {
+TEST(DramOrder, OldestIsOvertakenNoMoreOftenThanTheLimit) {
     for (const unsigned limit : {0u, 1u, 4u}) {
         DramParams p = small_part();
         p.bypass_max = limit;
@@ -189,7 +189,7 @@ TEST(DramOrder, SchedulerChoosesWithinItsDepth) {
     EXPECT_EQ(trace.count(K::activate), 2u);
 }
 
-TEST(DramWrites, AreDrainedBetweenTheMarks) {
+TEST(DramWrites, AreDrainedFromTheHighMarkToTheLowMark) {
     DramParams p = small_part();
     p.write_high = 8, p.write_low = 2;
     Traced channel(p);

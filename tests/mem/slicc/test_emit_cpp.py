@@ -40,7 +40,7 @@ def test_a_message_that_goes_to_one_machine_needs_no_search_for_it(tmp_path: Pat
     ("DPRINTF(RubySlicc, \"%s\", out_msg.Type); " + ADD, True),
     ("if (address == address) { out_msg.Hops := 1; } " + ADD, False),
 ])
-def test_what_a_message_is_made_of_is_looked_up_before_it_is_made(tmp_path: Path, statements: str, before: bool) -> None:
+def test_the_destination_is_looked_up_before_the_message_is_made_if_possible(tmp_path: Path, statements: str, before: bool) -> None:
     text = generated(tmp_path, new=statements)
     made, found = text.index("&out_msg = *new_message<"), text.index("only_ = index_of(")
     assert (found < made) == before
@@ -106,7 +106,7 @@ def of_cache(tmp_path: Path, *changes: tuple[str, str]) -> str:
     return (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
 
 
-def test_a_field_of_an_entry_hides_none_of_the_runtime(tmp_path: Path) -> None:
+def test_a_field_of_an_entry_does_not_hide_a_field_of_the_runtime(tmp_path: Path) -> None:
     text = of_cache(tmp_path, ("  bool Dirty, ", "  int slot, desc=\"mine\";\n  bool Dirty, "))
     assert "int slot_{" in text and 'append_field(view_.entry, "slot", e->slot_);' in text
 
@@ -128,7 +128,7 @@ EVENT = "trigger(request_to_event(in_msg.Type)"
                                               ("ripe()", True), ("requestOut.getSize(clockEdge()) == 3", True),
                                               ("mandatoryQueue.getSize(clockEdge()) == 3", False),
                                               ("response_in.isReady(look)", False), ("look == intToTick(5)", True)])
-def test_a_stall_that_may_end_with_time_is_looked_at_again(tmp_path: Path, condition: str, again: bool) -> None:
+def test_a_stall_is_retried_in_the_next_cycle_if_passing_time_may_end_it(tmp_path: Path, condition: str, again: bool) -> None:
     text = of_cache(tmp_path,
                     ("Tick clockEdge();\n", "Tick clockEdge();\nTick clockEdge(Cycles c);\nCycles curCycle();\n"
                                             "bool ripe() {\n  return curCycle() > latency;\n}\n"),

@@ -46,7 +46,7 @@ def test_loads_and_stores_of_a_modified_line_are_pure(tmp_path: Path) -> None:
     assert [param.name for param in analysis.hits[0].touches] == ["cache"]
 
 
-def test_without_one_field_of_data_no_hit_is_pure(tmp_path: Path) -> None:
+def test_with_two_fields_of_data_in_an_entry_no_hit_is_pure(tmp_path: Path) -> None:
     """Which of two holds the line's bytes may depend on the state."""
     cache = (FOLDER / "common" / "cache.sm").read_text()
     field = next(line for line in cache.splitlines(keepends=True) if "DataBlock" in line and "DataBlk" in line)

@@ -98,14 +98,14 @@ TABLE = "TBETable TBEs, template"
 ASKS = ("actions", "  set_cache_entry(cache.allocate", "  check_allocate(mine);\n  set_cache_entry(cache.allocate")
 
 
-def test_a_table_of_the_protocols_own_says_whether_it_has_a_place(tmp_path: Path) -> None:
+def test_a_protocols_own_table_is_asked_whether_it_has_room(tmp_path: Path) -> None:
     (tmp_path / "ok_plain.hh").write_text("struct Mine { bool areNSlotsAvailable(int, Tick) { return true; } };\n")
     own = 'structure(Mine, external="yes") {\n  bool areNSlotsAvailable(int, Tick);\n}\nMine mine;\n'
     text = cache(tmp_path, ("cache", TABLE, own + TABLE), ASKS)
     assert "if (!mine.areNSlotsAvailable(1, now_)) return Result::resource_stall;" in text
 
 
-def test_check_allocate_of_what_counts_no_places_is_an_error(tmp_path: Path) -> None:
+def test_check_allocate_of_an_object_that_does_not_count_its_places_is_an_error(tmp_path: Path) -> None:
     (found,) = errors(tmp_path, (ASKS[0], ASKS[1], ASKS[2].replace("mine", "cache")))
     assert re.match(r"actions.sm:\d+: check_allocate: 'cache' of type CacheMemory, which counts no places: expected a table", found)
 
@@ -130,7 +130,7 @@ def test_a_handler_of_stalls_takes_nothing_and_returns_a_bool(tmp_path: Path) ->
                      where + "prot_stall_handler: 'never': unknown: expected a function never() of type bool"]
 
 
-def test_a_pair_of_a_port_that_means_nothing_is_warned_of(tmp_path: Path) -> None:
+def test_a_pair_of_a_port_without_effect_is_warned_of(tmp_path: Path) -> None:
     _, diagnostics = compile_protocol(str(changed(tmp_path, ("cache", PORT, PORT + ', block_on="addr"'))))
     assert [d.message for d in diagnostics.warnings() if d.option == "unknown-pair"] == [
         "block_on: at in_port 'response_in', where it has no effect: expected desc, rank, rsc_stall_handler, prot_stall_handler"]
@@ -179,7 +179,7 @@ def test_a_set_of_machines_is_no_set_of_numbers(tmp_path: Path) -> None:
 FINDER = "Entry getCacheEntry(Addr addr), return_by_pointer"
 
 
-def test_a_look_at_a_line_calls_no_function_that_changes_something(tmp_path: Path) -> None:
+def test_looking_up_a_lines_state_calls_no_function_with_side_effects(tmp_path: Path) -> None:
     own = 'Entry placeFor(Addr a) {\n  cache.allocate(a, new Entry);\n  return getCacheEntry(a);\n}\n'
     text = cache(tmp_path, ("cache", FINDER, own + FINDER))
     assert text.count("placeFor(") == 1 and "if (auto *e = getCacheEntry(line)) return e;" in text
@@ -191,19 +191,19 @@ TAKES = "      trigger(Event:Data, in_msg.addr, getCacheEntry(in_msg.addr), TBEs
 @pytest.mark.parametrize("code, again", [("Entry e := getCacheEntry(in_msg.addr);", False),
                                          ("Addr a := cache.cacheProbe(in_msg.addr);", False), ("busy := false;", True),
                                          ("response_in.dequeue(clockEdge());", True), ("idle();", True)])
-def test_a_stall_that_an_in_port_itself_may_end_is_looked_at_again(tmp_path: Path, code: str, again: bool) -> None:
+def test_a_stall_that_an_in_port_itself_may_end_is_retried_in_the_next_cycle(tmp_path: Path, code: str, again: bool) -> None:
     change, _ = new_at_start("bool busy;", "void idle() {", "  busy := false;", "}")
     text = cache(tmp_path, change, ("cache", TAKES, f"      {code}\n    }}\n"))
     assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
 
 
 @pytest.mark.parametrize("key, again", [("rsc_stall_handler", False), ("prot_stall_handler", True)])
-def test_a_handler_of_stalls_may_end_another_stall(tmp_path: Path, key: str, again: bool) -> None:
+def test_a_stall_that_a_stall_handler_may_end_is_retried_in_the_next_cycle(tmp_path: Path, key: str, again: bool) -> None:
     text = cache(tmp_path, ("cache", PORT, f"{PORT}, {key}=later"), ("cache", "", HANDLER))
     assert ("protocol_stall: look_again_next_cycle(); break;" in text) == again
 
 
-def test_a_variable_of_an_enumeration_begins_with_none_of_its_values(tmp_path: Path) -> None:
+def test_a_variable_of_an_enumeration_begins_outside_its_values(tmp_path: Path) -> None:
     change, _ = new_at_start('structure(Pair, desc="") { Kind one; Kind other, default="Kind_Done"; RubyRequestType asked; }',
                              "Kind last;")
     text = cache(tmp_path, change)
@@ -212,13 +212,13 @@ def test_a_variable_of_an_enumeration_begins_with_none_of_its_values(tmp_path: P
     assert "L1Cache_State CacheState{L1Cache_State_I};" in text
 
 
-def test_none_of_the_values_is_none_of_those_that_a_protocol_adds(tmp_path: Path) -> None:
+def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_path: Path) -> None:
     (tmp_path / "ok_plain.prelude.sm").write_text('enumeration(MessageSizeType, desc="") { Huge, desc=""; }\n')
     text = generated(tmp_path)["ok_plain_types.hh"]
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
-def test_an_event_that_is_none_of_its_values_is_no_pure_hit(tmp_path: Path) -> None:
+def test_an_event_outside_its_enumeration_is_no_pure_hit(tmp_path: Path) -> None:
     change, _ = new_at_start("Event seen;")
     text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen"))
     assert "kPureHit[3][5] =" in text and "default: break;" in text

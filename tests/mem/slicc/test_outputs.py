@@ -160,7 +160,7 @@ def test_strict_turns_warnings_into_errors_and_no_warnings_hides_them() -> None:
     assert "warning: state 'X'" in relaxed.stderr and silent.stderr == "" and "error: state 'X'" in strict.stderr
 
 
-def test_a_message_into_an_own_from_buffer_is_an_error_only_with_strict() -> None:
+def test_enqueuing_into_a_from_buffer_is_an_error_only_with_strict() -> None:
     name = str(PROTOCOLS / "enqueue_to_from_buffer.slicc")
     assert slicc("--protocol", name, "--check-only", "--strict").returncode == 2
     assert slicc("--protocol", name, "--check-only").returncode == 0

@@ -112,13 +112,13 @@ TEST(FreeList, AddsToTheBuffersOfAnyChannel) {
     p.free_commands = 3;
     for (unsigned vnet = 0; vnet < 4; ++vnet)
         EXPECT_EQ(leave_at_once(p, 20, vnet, false), 4);
-    p.links[0].latency_fs = ns(200); // data packets take longer to send than a buffer takes to come back otherwise
+    p.links[0].latency_fs = ns(200); // otherwise a data packet takes longer to send than a buffer takes to come back
     EXPECT_EQ(leave_at_once(p, 20, 2, true), 1) << "a free command buffer is not one for data";
     p.free_data = 2;
     EXPECT_EQ(leave_at_once(p, 20, 2, true), 3);
 }
 
-TEST(FreeList, LeavesEveryChannelABufferOfItsOwnAndGoesRound) {
+TEST(FreeList, LeavesEveryChannelABufferOfItsOwnAndIsReusedByAnother) {
     auto p = pair_with_one_buffer_each();
     p.free_commands = 2;
     Bench b(p);
@@ -192,7 +192,7 @@ TEST(Fairness, InputsOfARouterShareAnOutputEvenly) {
         EXPECT_NEAR(s, 100, 5);
 }
 
-TEST(BoundedBuffer, ItsPlaceIsFreeWhenTheNetworkHasSentTheMessageOn) {
+TEST(BoundedBuffer, APlaceIsFreeWhenTheNetworkHasSentItsMessageOn) {
     auto p = machine(2, line_of_routers(2));
     Bench b(p);
     MessageBuffer to;
@@ -290,7 +290,7 @@ TEST(RandomTraffic, ALinkSendsOnePacketAtATimeAndNeverWithoutABuffer) {
         EXPECT_EQ(h.arrive, t + ns(10));
         by_channel[{h.from, h.to, h.vnet}].push_back(h);
     }
-    // Packets on the wire are in a buffer already: never more of them than there are.
+    // Packets on the wire occupy a buffer already, so there are never more of them than buffers.
     const auto channels = NetworkParams::hypertransport_channels();
     for (const auto &[key, hops] : by_channel)
         for (std::size_t i = 0; i < hops.size(); ++i) {
@@ -304,7 +304,7 @@ TEST(RandomTraffic, ALinkSendsOnePacketAtATimeAndNeverWithoutABuffer) {
         }
 }
 
-TEST(FreeList, NothingIsLostInAStormThatFightsForIt) {
+TEST(FreeList, NothingIsLostUnderHeavyTrafficThatCompetesForIt) {
     auto p = machine(8, kTwistedLadder, 2);
     for (auto &c : p.channels)
         c.commands = c.data = 1;
@@ -388,7 +388,7 @@ TEST(RandomTraffic, TwoRunsAreIdentical) {
     EXPECT_EQ(a.events, b.events);
 }
 
-TEST(Multicast, CrossesEachLinkOfItsTreeOnceAndReachesEverybody) {
+TEST(Multicast, CrossesEachLinkOfItsTreeOnceAndReachesAllDestinations) {
     Bench b(machine(8, kTwistedLadder, 6));
     HopLog log;
     b.net->set_trace(&log);
@@ -410,7 +410,7 @@ TEST(Multicast, CrossesEachLinkOfItsTreeOnceAndReachesEverybody) {
     EXPECT_TRUE(b.exact);
 }
 
-/// How many lines have a text.
+/// How many lines contain the text.
 static std::ptrdiff_t mentions(const std::vector<std::string> &lines, const char *text) {
     return std::count_if(lines.begin(), lines.end(),
                          [&](const std::string &l) { return l.find(text) != std::string::npos; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network without a shape.
+// The ideal network: a fixed latency and jitter, without topology or bandwidth.
 #include <gtest/gtest.h>
 
 #include "bench.hh"
@@ -96,7 +96,7 @@ TEST(IdealNetwork, TheDelayOfAMessageDoesNotDependOnOthers) {
     EXPECT_TRUE(std::includes(among_others.begin(), among_others.end(), alone.begin(), alone.end()));
 }
 
-TEST(Misuse, AMessageThatNobodyCanReceiveIsAProtocolError) {
+TEST(Misuse, AMessageWithoutAReceiverIsAProtocolError) {
     for (unsigned kind : {0u, 1u}) {
         Bench b(kind ? ideal(0) : machine(2, line_of_routers(2)), kind ? 2 : 0);
         b.send(0, {200}, 0, false, 0); // no such controller

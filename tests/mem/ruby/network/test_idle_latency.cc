@@ -123,7 +123,7 @@ TEST(Bandwidth, TwoDataBuffersLimitALinkToTwoPacketsPerRoundTrip) {
 }
 
 // A link that waits for buffers of one channel carries the packets of another meanwhile.
-TEST(Bandwidth, AStallForBuffersIsNoTimeInWhichTheLinkIsBusy) {
+TEST(Bandwidth, AStallForBuffersIsNotBusyTimeOfTheLink) {
     auto p = machine(2, line_of_routers(2));
     p.links[0].latency_fs = ns(100);
     p.channels[3].commands = 64;

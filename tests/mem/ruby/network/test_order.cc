@@ -80,7 +80,7 @@ TEST(OrderedNetwork, OneEndThatDeclaresTheOrderIsEnough) {
     EXPECT_EQ(order_at(1, another.run()), (std::vector<unsigned>{0, 1}));
 }
 
-TEST(OrderedNetwork, OthersLetMessagesOvertake) {
+TEST(OrderedNetwork, WithoutADeclaredOrderMessagesOvertake) {
     Bench b(ideal(), 4);
     Sender s(b, 0, false);
     s.send({1}, ns(20));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parameters from JSON, and what is refused with which words.
+// Parameters from JSON, and the errors for wrong ones.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -87,7 +87,7 @@ TEST(NetworkJson, AChannelOfOnesOwnIsAddedByNamingItInCredits) {
     EXPECT_EQ(p.vnet_channel[5], 4u);
 }
 
-TEST(NetworkJson, WhatIsWrongIsNamed) {
+TEST(NetworkJson, AnErrorNamesTheWrongValue) {
     expect_mentions(refusal_of("/linkz", 1), {"network.linkz", "unknown key", "links"});
     expect_mentions(refusal_of("/router/latency", 1), {"router.latency", "unknown key", "latency_fs"});
     expect_mentions(refusal_of("/kind", "torus"), {"kind", "torus", "hypertransport"});
@@ -142,7 +142,7 @@ TEST(Ports, EveryControllerIsConnectedExactlyOnce) {
 TEST(Routing, ACycleOfWaitingLinksIsRefusedAndNamed) {
     auto p = machine(4, {{0, 1}, {1, 2}, {2, 3}, {3, 0}});
     EXPECT_NO_THROW(p.validate());
-    // Everybody goes clockwise to the router opposite.
+    // Each router routes clockwise to the router opposite.
     for (unsigned r = 0; r < 4; ++r)
         p.routes[r][(r + 2) % 4] = (r + 1) % 4;
     try {

@@ -159,7 +159,7 @@ TEST(TraceSwitch, ArrivalsDoNotDependOnIt) {
 }
 
 // Without a trace routers decide late, and a packet that will not meet another at a busy link is granted it beforehand.
-TEST(TraceSwitch, LateDecisionsAreThoseMadeInTime) {
+TEST(TraceSwitch, LateDecisionsEqualThoseMadeInTime) {
     const NetworkParams star = star_of_routers();
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         const auto send = [&](Bench &b) { send_at_random(b, seed); };

@@ -12,7 +12,7 @@ using namespace moscope::ruby;
 
 namespace {
 
-/// DRAM with room for so many reads and writes, which are done when the test says so.
+/// DRAM with room for a given number of reads and writes, which complete when the test says so.
 struct Dram {
     unsigned room[2] = {1, 1};
     std::vector<std::pair<Addr, bool>> taken;

@@ -213,7 +213,7 @@ TEST(CacheMemory, ReplacesInTheOrderOfAListWhateverTheWays) {
             compare_with_a_list(ways, policy, 1 << 30);
 }
 
-TEST(CacheMemory, AnEntryOfAnotherArrayOrNoneIsNoUse) {
+TEST(CacheMemory, TouchingAnEntryOfAnotherArrayOrAFreedOneChangesNothing) {
     ClockedQueue c;
     for (unsigned ways : {2u, 8u}) {
         CacheMemory cache({"c", 1, ways, "lru"}, c.q, 1), other({"d", 1, ways, "lru"}, c.q, 1);
