@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Client hosts, a link of 10 us each way, and a guest that is a TCP and nothing more: for tests of drivers.
+// Client hosts, a link of 10 us each way, and a guest that consists of a TCP only: for tests of drivers.
 #pragma once
 
 #include <map>

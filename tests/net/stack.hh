@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a checkpoint holds what happened to lie on the stack: bytes of no member, between members.
+// Finds out whether a checkpoint contains padding bytes, which hold whatever happened to lie on the stack.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -62,7 +62,7 @@ TEST(HttpDriver, EachServerKeepsItsConnectionsWhateverTheOthersSpeed) {
     EXPECT_EQ(g.most[2], 4u) << "connections do not gather at the slow server";
 }
 
-TEST(HttpDriver, TheFirstConnectionsComeSlowlyAndThenFaster) {
+TEST(HttpDriver, ConnectionsAreOpenedSlowlyAtFirstAndThenFaster) {
     Guest g;
     ASSERT_EQ(g.hosts.command("start http connections=1000 servers=3 port=8000 bytes=3", kGuest, 0), "ok");
     g.run(kMs);

@@ -10,7 +10,7 @@ using namespace moscope::net;
 
 namespace {
 
-/// Answers each request 20 us later, but for one in so many that it loses, and one that it answers twice.
+/// Answers each request 20 us later, except one in `lose`, which it loses, and one in `repeat`, which it answers twice.
 struct Server {
     unsigned lose = 0, repeat = 0; ///< one in so many; 0: none
     std::uint64_t done = 0, seen = 0;

@@ -54,7 +54,7 @@ struct Pair {
             flying.insert(
                 {now + kMs / 100 + (chance(faults.delayed) ? static_cast<Tick>(rng.below(kMs)) : 0), {to_a, f}});
     }
-    /// Until nothing is due any more, or for so long.
+    /// Runs until nothing is due any more, or for the given time.
     void run(Tick until = kNever - 1) {
         while (true) {
             const Tick next = std::min({flying.empty() ? kNever : flying.begin()->first, a.next(), b.next()});
@@ -72,7 +72,7 @@ struct Pair {
     }
 };
 
-/// Sends so many bytes on each connection, closes, and compares what comes with what the other end sends.
+/// Sends the given number of bytes on each connection, closes, and compares what arrives with what the other end sends.
 struct Peer final : TcpUser {
     Tcp &tcp;
     bool client;
@@ -152,7 +152,7 @@ TEST(TcpLong, AMillionConnectionsOnABadLinkEnd) {
     exchange({.lost = 10, .repeated = 10, .delayed = 10}, 1'000'000, 500, 2000);
 }
 
-TEST(Tcp, AConnectionToNobodyIsRefused) {
+TEST(Tcp, AConnectionToAPortWithoutAListenerIsRefused) {
     Pair p({});
     Peer client(p.a, true, 10);
     p.a.connect(client.number, {kA, 1000}, {kB, 81}, 0);
@@ -185,7 +185,7 @@ TEST(Tcp, AConnectionSendsTheSixPacketsOfALinuxClient) {
                                             Segment::kAck, Segment::kAck | Segment::kFin}));
 }
 
-TEST(Tcp, ALaterConnectionOfAPairBeginsAtAHigherNumber) {
+TEST(Tcp, ALaterConnectionOfAPairBeginsAtAHigherSequenceNumber) {
     std::uint32_t first = 0;
     Tcp tcp{{}, [&](const Segment &s, Tick) {
                 if (s.has(Segment::kSyn))

@@ -34,7 +34,7 @@ struct Guest final : GuestTcp {
 
 } // namespace
 
-TEST(PostgresqlDriver, EachConnectionStaysAndItsRightRowsAreOperations) {
+TEST(PostgresqlDriver, EachConnectionStaysOpenAndItsCorrectRowsAreOperations) {
     Guest g;
     ASSERT_EQ(g.hosts.command("start postgresql connections=5 rows=1000", kGuest, 0), "ok");
     EXPECT_EQ(value(g.report(), "to_open"), 5u);
@@ -72,7 +72,7 @@ TEST(PostgresqlDriver, AnErrorAndALostConnectionAreWrongAnswers) {
     EXPECT_EQ(g.opened, 3u) << "another takes its place";
 }
 
-TEST(PostgresqlDriver, AServerThatStartsOrIsNotThereIsTriedAgain) {
+TEST(PostgresqlDriver, AServerThatIsStartingOrAbsentIsTriedAgain) {
     Guest g;
     g.change = [n = 0](std::string right) mutable {
         return ++n == 1 ? error("57P03", "the database system is starting up") : right;

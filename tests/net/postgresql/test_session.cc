@@ -60,7 +60,7 @@ TEST(PostgresqlSession, EachUpdateIsATransactionOfItsOwn) {
     EXPECT_GT(t.server.begins, t.server.updates);
 }
 
-TEST(PostgresqlSession, PiecesCutAtEveryPlaceChangeNothing) {
+TEST(PostgresqlSession, PiecesOfAnySizeChangeNothing) {
     const Load load{.rows = 50'000, .batch = 7, .message = 3, .updates = 20};
     Talk whole(load);
     whole.turns(5);
