@@ -78,7 +78,7 @@ TEST(ClockCursor, MovingToAnEdgeFoundAheadIsTheSameAsAdvancingToIt) {
     }
 }
 
-TEST(ClockCursor, AnEdgeSomeCyclesAfterAnotherIsAllThatTheCursorNeedsToMoveThere) {
+TEST(ClockCursor, MovesToAnEdgeFoundSomeCyclesAfterAnother) {
     Rng rng(19);
     for (const Clock &c : {kCore, kNorth, kFast, kOdd}) {
         ClockCursor here(c);

@@ -69,7 +69,7 @@ TEST(EventQueue, RunStopsBeforeItsLimitAndGoesOnFromThere) {
     EXPECT_EQ(log.size(), 3u);
 }
 
-TEST(EventQueue, AWakeUpInThePastChangesNothingInTheOrderOfThoseToCome) {
+TEST(EventQueue, AWakeUpRequestedForThePastKeepsTheOrderOfThoseToCome) {
     EventQueue q;
     Log log;
     constexpr Tick kBucket = Tick{1} << 18, kStart = 1000 * kBucket;
@@ -81,7 +81,7 @@ TEST(EventQueue, AWakeUpInThePastChangesNothingInTheOrderOfThoseToCome) {
         Start(EventQueue &q_, Asking &a_) : Component(q_, "start", wake), asking(a_) {}
         static void wake(Component &c, Tick t) {
             Asking &to = static_cast<Start &>(c).asking;
-            to.late.schedule(t - 1); // as one asks that had not noticed how late it is
+            to.late.schedule(t - 1); // as a component does that has not noticed how late it is
             to.near.schedule(t + 2 * kBucket);
             to.far.schedule(t + 255 * kBucket); // as far as the wheel reaches
         }
