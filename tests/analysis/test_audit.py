@@ -24,7 +24,7 @@ def access(core: int, issued: int, latency: int, miss: str, kind: str = "load", 
 
 
 def own(core: int, issued: int, latency: int, miss: str, kind: str = "load", segment: str = "cache", **more: Any) -> Row:
-    """One for which nothing was sent: a lower cache of the core had the line."""
+    """An access for which nothing was sent: a lower cache of the core had the line."""
     return access(core, issued, latency, miss, kind, **{"supplier": "L2Cache", "supplier_number": None, "supplier_chip": None, "hops": 0,
                                                        "probes": 0, "link": 0, segment: latency, **more})
 
@@ -102,7 +102,7 @@ def test_what_a_point_s_prefetchers_counted_is_taken_into_account(tmp_path: Path
     assert not audit.document([point])["ok"]
 
 
-def test_a_prefetched_line_is_one_that_the_core_has_had(tmp_path: Path) -> None:
+def test_a_cold_miss_on_a_prefetched_line_is_a_contradiction(tmp_path: Path) -> None:
     assert broken_rules(tmp_path, [access(2, 300, 10, "cold", prefetched=True)]) == ["cold: the core has not had the line"]
 
 

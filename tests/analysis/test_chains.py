@@ -55,11 +55,11 @@ def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
 @pytest.mark.parametrize(("function", "above", "kind"), [
     ("server:loop", "a", "u"), ("take (inlined)", "u", "u"), ("entry_SYSCALL_64_after_hwframe", "u", "k"), ("do_syscall_64", "k", "k"),
     ("__lookup (inlined)", "k", "k"), ("ext4_file_read_iter [ext4]", "u", "k"), ("kthread", "a", "k"), ("[lock]", "k", "l")])
-def test_a_function_inlined_in_a_programs_has_the_programs_colour(function: str, above: str, kind: str) -> None:
+def test_a_function_inlined_into_a_programs_function_has_the_programs_colour(function: str, above: str, kind: str) -> None:
     assert flames._kind(function, above) == kind
 
 
-def test_the_page_has_all_functions_and_no_markup_of_a_name(point: Point) -> None:
+def test_the_page_has_all_functions_and_escapes_markup_in_names(point: Point) -> None:
     page = flames.section(point)
     for function in ("down_write", "client:main", "take (inlined)", "[lock]"):
         assert f">{function}</button>" in page

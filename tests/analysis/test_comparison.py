@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons: the numbers add up, like is said to be alike, conditions mean what they say."""
+"""Comparisons: differences add up, equal runs are reported as alike, conditions are evaluated as documented."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def faster(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fifth faster, as its first line is gone: what pk does to stock."""
+    """A run that is a fifth faster because it lacks the first line: as pk against stock."""
     folder = run(tmp_path_factory.mktemp("pk") / "run", kernels=("pk",), rate=1.2)
     (point,) = folder.glob("points/*")
     record, stats = (json.loads((point / f"{name}.json").read_text()) for name in ("point", "stats"))
@@ -67,7 +67,7 @@ def test_each_list_adds_up_to_the_difference_of_all_core_time(stock: Path, faste
         assert sum(row["a"] for row in pair[name]) == pytest.approx(pair["whole"]["a"])
 
 
-def test_the_first_line_named_is_the_one_that_is_gone(stock: Path, faster: Path) -> None:
+def test_the_first_line_listed_is_the_one_that_the_faster_run_lacks(stock: Path, faster: Path) -> None:
     (pair,) = compared(stock, faster)
     first = pair["lines"][0]
     assert first["name"] == synthetic_run.LINES[0][0] and first["b"] == 0 and not first["within_error"]
@@ -81,7 +81,7 @@ def test_runs_that_differ_only_by_the_seed_are_alike(stock: Path, tmp_path: Path
     assert all(row["within_error"] for row in pair["lines"])
 
 
-def test_one_window_has_no_error_and_nothing_is_said_to_be_alike(stock: Path, tmp_path: Path) -> None:
+def test_with_one_window_there_is_no_error_and_no_verdict_of_alike(stock: Path, tmp_path: Path) -> None:
     other = tmp_path / "one"
     shutil.copytree(stock, other)
     for file in (other / "run.json", *other.glob("points/*/point.json")):
@@ -113,7 +113,7 @@ def test_a_point_whose_windows_are_parts_of_its_work_has_figures_without_errors(
     assert pair["whole"]["half_width"] is None
 
 
-def test_windows_that_count_the_same_few_operations_leave_an_error_of_the_count(stock: Path, tmp_path: Path) -> None:
+def test_windows_with_equal_small_counts_of_operations_have_the_error_of_counting(stock: Path, tmp_path: Path) -> None:
     windows = [{"ops": 1, "ticks": synthetic_run.MS, "cycles": {"memory": 0.1}, "kernel_share": 0.5, "instructions": 9}] * WINDOWS
     (pair,) = compared(*(changed(stock, tmp_path / name, windows=windows, ops=WINDOWS) for name in "ab"))
     rows, least = pair["figures"], COUNT_ERROR / WINDOWS * 2.201 * 2**0.5
@@ -133,7 +133,7 @@ def test_a_point_of_gem5_is_one_window_without_errors() -> None:
     assert pairs.figure(point, "kernel_share") is None and pairs.figure(point, "system_us_per_op") is None
 
 
-def test_a_side_that_finishes_nothing_differs_and_meets_conditions(stock: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_side_without_operations_differs_and_conditions_apply(stock: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (point,) = json.loads((stock / "run.json").read_text())["points"]
     none = changed(stock, tmp_path / "none", ops=0, windows=[{**w, "ops": 0} for w in point["windows"]])
     (pair,) = compared(stock, none)
@@ -146,7 +146,7 @@ def test_a_side_that_finishes_nothing_differs_and_meets_conditions(stock: Path, 
     assert '"alike":false' in said.out and '"ok":false' in said.out
 
 
-def test_without_operations_the_headline_gives_core_time_of_simulated_time(stock: Path, faster: Path, tmp_path: Path) -> None:
+def test_without_operations_the_headline_gives_core_time_per_simulated_time(stock: Path, faster: Path, tmp_path: Path) -> None:
     cycles = ({"busy": busy, "core": 0.1, "memory": 0.9 - busy} for busy in (0.3, 0.5))
     uncounted = [{"windows": [{"ops": 0, "ticks": synthetic_run.MS, "cycles": one}] * 3, "ops": 0} for one in cycles]
     (pair,) = compared(*(changed(source, tmp_path / source.parent.name, **more)
@@ -218,7 +218,7 @@ FIGURES = {"throughput_per_s": {"difference": -600.0, "relative": -0.06}, "us_pe
     ("(us_per_op > 30 or us_per_op > 20) and throughput_per_s < 0", True),
     ("kernel_share > 0.1 or us_per_op > 20", True), ("us_per_op > 30 and kernel_share > 0.1", False),
 ])
-def test_conditions_hold_of_differences(expression: str, holds: bool) -> None:
+def test_a_condition_compares_the_difference_of_a_figure(expression: str, holds: bool) -> None:
     assert condition.parse(expression).holds(FIGURES) == holds
 
 

@@ -174,14 +174,14 @@ def test_the_tables_of_c2c_count_each_load_and_store_once(point: Point) -> None:
     assert {one["Offset"]: one["cycles lcl hitm"] for one in offsets} == {"0x0": "", "0x8": "200"}, "100 ns at 2 GHz"
 
 
-def test_a_line_that_another_cache_has_and_nobody_has_written_is_a_hit_there(point: Point, tmp_path: Path) -> None:
+def test_a_load_of_an_unwritten_line_from_another_cache_is_a_hit_and_not_a_hitm(point: Point, tmp_path: Path) -> None:
     rows = [access(0, 0, 100, supplier=FAR, writer=None), access(0, 200, 100, supplier=NEAR, writer=None)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "transactions.parquet")
     (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
     assert (line["RMT Load Hit RmtHit"], line["LLC Load Hit LlcHit"], line["LLC Load Hitm Total"]) == ("1", "1", "0")
 
 
-def test_of_several_names_of_a_line_the_table_has_that_of_the_first_transaction(point: Point, tmp_path: Path) -> None:
+def test_a_line_with_several_names_is_listed_under_that_of_its_first_transaction(point: Point, tmp_path: Path) -> None:
     rows = [{**access(7, 50, 10), "name": "a"}, {**access(1, 10, 10), "name": "z"}, {**access(0, 90, 10), "name": "b"}]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "transactions.parquet")
     (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
@@ -226,7 +226,7 @@ def test_a_run_without_tables_of_lines_is_refused(to: str) -> None:
         exported(Point("p", {"cores": 8, "workload": "server"}), to)
 
 
-def test_damaged_transactions_are_no_run_without_them(point: Point, tmp_path: Path) -> None:
+def test_a_damaged_transactions_file_is_not_reported_as_missing(point: Point, tmp_path: Path) -> None:
     (tmp_path / "transactions.parquet").write_bytes(b"PAR1")
     with pytest.raises(RunDirectoryError, match="transactions.parquet: cannot be read .*: expected the file that the run wrote"):
         exported(point, "c2c")

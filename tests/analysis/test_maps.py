@@ -70,7 +70,7 @@ def kinds(line: LineMap) -> list[str]:
 TWO = ((0, 8, "a", "long"), (8, 8, "b", "long"), (16, 48, "rest", ""))
 
 
-def test_waiting_transactions_code_and_cores_are_those_of_each_byte(tmp_path: Path) -> None:
+def test_each_byte_has_its_own_waiting_transactions_code_and_cores(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 60, count=6), pair(2, 12, 30, spin=10, count=3)], [(0, 0, 1, True), (12, 3, 2, False)])
     assert [(b.at, b.waiting, b.transactions, b.written) for b in line.bytes if b.waiting] == [(0, 60, 6, True), (12, 40, 3, False)]
     assert [(area.name, area.waiting, area.readers, area.writers) for area in line.used] == [("a", 60, set(), {0}), ("b", 40, {3}, set())]
@@ -113,20 +113,20 @@ def test_without_recorded_cores_the_class_tells_false_sharing(tmp_path: Path) ->
     assert kinds(made(tmp_path, TWO, pairs, miss="upgrade")) == []
 
 
-def test_elements_of_an_array_are_advised_by_the_array(tmp_path: Path) -> None:
+def test_advice_on_elements_of_an_array_names_the_array(tmp_path: Path) -> None:
     fields = ((0, 8, "s:stats[0].packets", "long"), (8, 8, "s:stats[1].packets", "long"), (16, 48, "rest", ""))
     line = made(tmp_path, fields, [pair(1, 0, 50), pair(1, 8, 50)], [(0, 0, 1, True), (8, 1, 1, True)])
     assert advice(line)[0].fields[0] == "s:stats" and "Elements of s:stats" in advice(line)[0].text
 
 
-def test_one_field_that_several_cores_write_wants_copies(tmp_path: Path) -> None:
+def test_one_field_that_several_cores_write_is_advised_to_be_one_copy_per_core(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 90), pair(1, 8, 10, writer=None)], [(0, 0, 1, True), (0, 1, 1, True)])
     assert "one_word" in kinds(line)
     assert "one_word" not in kinds(made(tmp_path, TWO, [pair(1, 0, 90)], [(0, 0, 1, True), (0, 0, 1, True)]))
 
 
 @pytest.mark.parametrize(("name", "type_"), [("queue.lock", ""), ("queue.guard", "pthread_mutex_t")])
-def test_a_lock_is_named_with_the_data_beside_it(tmp_path: Path, name: str, type_: str) -> None:
+def test_advice_on_a_lock_names_the_data_beside_it(tmp_path: Path, name: str, type_: str) -> None:
     line = made(tmp_path, ((0, 8, name, type_), (8, 8, "queue.head", "long"), (16, 48, "rest", "")),
                 [pair(1, 0, 70), pair(2, 8, 30, writer=2)], [(0, 0, 1, True), (0, 1, 1, True), (8, 0, 2, True), (8, 1, 2, True)])
     (found,) = advice(line)

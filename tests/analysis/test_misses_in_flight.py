@@ -31,6 +31,6 @@ def test_a_function_has_the_latency_of_its_loads_over_the_time_with_any(tmp_path
     assert ">3.50<" in waiting.functions(point)
 
 
-def test_cores_that_wait_for_each_load_have_no_such_column(tmp_path: Path) -> None:
+def test_runs_whose_cores_wait_for_each_load_lack_the_column_of_misses_in_flight(tmp_path: Path) -> None:
     [point] = load(made(tmp_path / "run", overlapping=False)).points
     assert "misses in flight" not in waiting.functions(point)

@@ -40,7 +40,7 @@ def test_callers_are_shown_unless_the_program_waits_itself() -> None:
 
 
 @pytest.mark.parametrize(("table", "hottest"), [("lines", [(640, 1), (576, 1)]), ("names", [("even", "slab"), ("odd", "slab")])])
-def test_places_of_the_hottest_are_those_that_they_have_among_all(table: str, hottest: list[tuple[object, object]]) -> None:
+def test_listing_only_the_hottest_does_not_change_their_places(table: str, hottest: list[tuple[object, object]]) -> None:
     classes = {f"{c}_{what}": 0 for c in MISS_CLASS.names for what in ("stall", "count")}
     lines = [{"line": 64 * n, "use": 1, "name": ("odd", "even", "rare")[2 if n < 3 else n % 2 == 0], "kind": "slab", "stall": 10 * n,
               "spin": 0, "transfers": 1, "waiters": 1, **classes} for n in range(11)]

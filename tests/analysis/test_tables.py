@@ -132,7 +132,7 @@ def test_a_lines_parts_add_up_to_its_share(run) -> None:  # type: ignore[no-unty
         assert sum(share for _, share in split(line)) == pytest.approx(line["wait_share"], rel=2e-3)
 
 
-def test_object_and_field_appear_once() -> None:
+def test_object_and_field_are_not_repeated_if_the_name_has_them() -> None:
     assert what({"object": "dentry", "field": "d_lockref", "name": "dentry.d_lockref of /spool"}) == ""
     assert what({"object": "rq", "field": "__lock", "name": "runqueues[3]"}) == "rq, __lock"
 
@@ -217,7 +217,7 @@ struct page._refcount                          | struct page      | none
 """
 
 
-def test_the_locks_of_patches_are_variables_of_patches(root: Path) -> None:
+def test_the_locks_listed_for_patches_are_variables_that_the_patches_define(root: Path) -> None:
     patches = "".join(p.read_text() for p in (root / "kernels" / "patches").glob("*.patch"))
     assert all(f"__SPIN_LOCK_UNLOCKED({name}.lock)" in patches for name in OF_PATCHES)
 

@@ -62,7 +62,7 @@ def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole
 
 
-def test_a_file_of_a_program_is_no_object() -> None:
+def test_variables_of_one_file_are_separate_objects() -> None:
     names = ("libc.so.6:main_arena", "libc.so.6:environ", "libcrypt.so.1:table[0]", "libcrypt.so.1:table[1]")
     rows = [{"name": name, "kind": "user symbol", "waiting": 1} for name in names]
     point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda *_: rows))
@@ -114,7 +114,7 @@ def test_a_gain_is_a_fraction_of_the_first_rate_with_the_errors_of_both() -> Non
     assert found.error == pytest.approx(math.hypot(before.stderr * 1.5, after.stderr) / before.value)
 
 
-def test_instructions_have_no_error_of_a_count_of_operations() -> None:
+def test_a_rate_of_instructions_has_no_counting_error() -> None:
     assert gain.rate(point(0, 0), "instructions").stderr == 0
 
 

@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_bar_is_throughput_per_core_of_most_cores_over_that_of_one_with_both_errors(folder: Path) -> None:
+def test_a_bar_is_the_ratio_of_throughput_per_core_on_most_cores_to_one_core_with_the_errors_of_both(folder: Path) -> None:
     stock, pk = data.load(folder).applications[0].curves
     assert (stock.ratio, pk.ratio) == (pytest.approx(0.2), pytest.approx(0.8))
     assert pk.ratio_stderr == pytest.approx(0.8 * math.hypot(0.01, 0.01))
@@ -114,14 +114,14 @@ def test_a_difference_is_from_the_nearer_end_of_the_papers_range() -> None:
     assert [known.difference(ratio) for ratio in (0.1, 0.2, 0.3, 0.5)] == [pytest.approx(d) for d in (-0.1, 0.0, 0.0, 0.1)]
 
 
-def test_a_bound_says_that_it_is_one_and_only_beyond_it_is_a_difference() -> None:
+def test_a_bound_is_marked_as_one_and_only_values_beyond_it_differ() -> None:
     least, most = paper.Ratio(0.35, 1.0, ""), paper.Ratio(0.0, 0.7, "")
     assert (least.text, most.text, paper.Ratio(0.1, 0.2, "").text) == ("at least 0.35", "at most 0.70", "0.10 to 0.20")
     assert [r.difference(x) for r, x in ((least, 0.3), (least, 0.9), (most, 0.1), (most, 0.9))] == [
         pytest.approx(-0.05), 0.0, 0.0, pytest.approx(0.2)]
 
 
-def test_fourteen_bars_stand_in_one_picture_beside_all_that_texts_give_of_the_papers() -> None:
+def test_fourteen_bars_stand_in_one_figure_beside_the_papers_known_ratios() -> None:
     applications = []
     for one in APPLICATIONS:
         curves = [data.Curve(c.label, c.kernel, [point(1, 100), point(48, 2400)], 48) for c in one.curves]
@@ -135,7 +135,7 @@ def test_fourteen_bars_stand_in_one_picture_beside_all_that_texts_give_of_the_pa
     assert sum(t.get_text() == "–" for t in drawn.axes[0].texts) == 14 - len(known) == 4
 
 
-def test_results_of_another_machine_stand_without_the_papers(folder: Path, tmp_path: Path) -> None:
+def test_results_of_another_machine_are_not_compared_with_the_papers(folder: Path, tmp_path: Path) -> None:
     described = json.loads((folder / "mosbench.json").read_text())
     for name in ("points", "table.parquet", "sweep.json"):
         (tmp_path / name).symlink_to(folder / name)
@@ -209,7 +209,7 @@ def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_t
     assert limit(one, limited).cause != "card"
 
 
-def test_few_drops_and_those_of_frames_to_be_sent_are_no_limit() -> None:
+def test_few_drops_and_drops_of_frames_to_be_sent_do_not_make_the_card_the_limit() -> None:
     one = point(1, 100)
 
     def cause(**network: int) -> str:
@@ -227,7 +227,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "expected the folder of moscope mosbench" in capsys.readouterr().err
 
 
-def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(tmp_path: Path) -> None:
+def test_a_name_keeps_its_sharing_time_also_where_most_of_its_misses_are_cold(tmp_path: Path) -> None:
     found = names.waits(lines_table(
         tmp_path,
         {"name": "memory", "cold_stall": 60, "true_sharing_stall": 30, "secondary_stall": 10},
@@ -239,7 +239,7 @@ def test_a_name_has_the_time_of_sharing_also_where_most_of_its_misses_are_cold(t
     assert list(found.shared) == ["lock", "memory", "table"]
 
 
-def test_misses_that_wait_for_a_prefetcher_are_a_stream_beside_a_lock(tmp_path: Path) -> None:
+def test_misses_that_wait_for_a_prefetcher_are_charged_to_cache_size_and_not_to_the_lock(tmp_path: Path) -> None:
     def us(time: float) -> int:
         return int(time * 100 * FS_PER_US)
 
@@ -264,7 +264,7 @@ def test_a_name_that_costs_time_on_one_core_is_subtracted_whatever_its_rank_is_t
 
 
 @pytest.mark.parametrize("what", ["missing", "damaged", "of a version without a column"])
-def test_lines_that_cannot_be_read_are_the_users_to_mend(tmp_path: Path, what: str) -> None:
+def test_a_lines_table_that_cannot_be_read_is_a_user_error(tmp_path: Path, what: str) -> None:
     file = tmp_path / "lines.parquet"
     if what == "damaged":
         file.write_bytes(b"PAR1 and nothing")

@@ -98,7 +98,7 @@ def test_a_mistake_in_an_expression_is_answered_by_the_nearest_name(sweep: Sweep
         write_plot(sweep, text)
 
 
-def test_the_error_of_one_point_is_its_own_and_of_several_that_of_their_spread() -> None:
+def test_one_point_keeps_its_own_error_and_several_have_the_error_of_their_spread() -> None:
     one = {"throughput_per_s": 10.0, "stderr_per_s": 2.0}
     assert curves.mean_and_error([one], "throughput_per_s") == (10.0, 2.0)
     assert curves.mean_and_error([one, {**one, "throughput_per_s": 14.0}], "throughput_per_s") == (12.0, 2.0)
