@@ -60,7 +60,7 @@ def test_debians_netcat_gets_all_bytes_of_a_bulk_transfer(cores: int, distro: ke
     assert document["network"]["counts"]["in_bytes"] > megabytes * 1e6
 
 
-def test_connections_resumed_in_the_middle_go_on_the_same_again_and_on_any_number_of_threads(distro: Any, tmp_path: Path) -> None:
+def test_connections_resumed_from_a_checkpoint_go_on_identically_with_any_number_of_threads(distro: Any, tmp_path: Path) -> None:
     resumed = at_marker(tmp_path, ECHOING, BEGIN, cores=8, net=True)
 
     def went_on(system: Any) -> tuple[Any, ...]:

@@ -144,14 +144,14 @@ def test_chips_side_by_side_on_several_threads_change_nothing(distro: Any, tmp_p
 
 
 def test_code_that_one_core_writes_is_what_others_run_next(distro: Any, programs: dict[str, Path], tmp_path: Path) -> None:
-    """Cross-modifying code on two chips; what threads run what, and when, changes nothing."""
+    """Cross-modifying code on two chips; which thread runs which chip, and when, changes nothing."""
     modifying = at_marker(tmp_path, "/run/moscope/crossmod 600", MODIFYING, {"crossmod": programs["crossmod"]}, cores=8)
     first = None
     for threads in (1, 2, 0):
         system = modifying(threads=threads)
         stats = measured(system, 0.3)
         first = first or stats
-        assert threads == 0 or stats == first  # alone a queue does not wait for a window's end to change code
+        assert threads == 0 or stats == first  # one event queue drops changed code at once, not at a barrier
         said = until_said(system, "crossmod: (right|WRONG)")
         assert "crossmod: right" in said, said[-2000:]
 
@@ -219,11 +219,11 @@ def with_disk(folder: Path, content: bytes, text: str, cores: int = 2, **detaile
     return system
 
 
-def test_leaving_waits_for_devices_in_steps_that_end_when_the_host_wants(distro: Any, tmp_path: Path) -> None:
-    """What takes long in the engine gives way now and then, or Ctrl-C would not be heard."""
+def test_leaving_waits_for_devices_in_steps_whose_host_time_is_limited(distro: Any, tmp_path: Path) -> None:
+    """A long step in the engine returns now and then; otherwise Ctrl-C would have no effect meanwhile."""
     content = random.Random(4).randbytes(1024 * 4096)
-    # Past the page cache and doing nothing else, so that the disk is hardly ever idle; between windows the guest goes on by simulated
-    # time, as by the host's it would be done after a few on a quick one.
+    # The guest bypasses the page cache and does nothing else, so that the disk is hardly ever idle. Between windows it proceeds for a
+    # simulated time: with a host time, a quick host would finish the reads after a few windows.
     reading = "dd if=/dev/vda of=/dev/null bs=1M iflag=direct 2>/dev/null\n"
     system = with_disk(tmp_path, content, f"{reading * 4}md5sum < /dev/vda\n")
     steps, windows = 0, 0
@@ -268,7 +268,7 @@ echo "entropy $(dd if=/dev/hwrng bs=64 count=2 2>/dev/null | wc -c)"
     *(pytest.param("out_of_order", cores, 0, rounds, marks=pytest.mark.long) for cores, rounds in ((2, 980), (12, 980), (48, 980)))])
 def test_litmus_programs_keep_to_tso_in_detailed_mode(distro: Any, programs: dict[str, Path], tmp_path: Path, model: str,
                                                       cores: int, threads: int, rounds: int) -> None:
-    """Its last part has four cores at locked operations on two lines, which have to come to an end."""
+    """Its last part has four cores at locked operations on two lines, which have to terminate."""
     script = tmp_path / "litmus.sh"
     script.write_text(f"/run/moscope/litmus {rounds}\n", encoding="utf-8")
     config = configured(script, cores, tmp_path / "out", {"litmus": programs["litmus"]}, threads=threads,

@@ -36,8 +36,8 @@ def booted(boot: Boot, out: Path, programs: dict[str, Path], **changes: Any) -> 
 
 
 @pytest.mark.parametrize("boot", [pytest.param(b, id=b.name, marks=[pytest.mark.long] if b.long else []) for b in BOOTS])
-def test_a_boot_of_the_table(boot: Boot, opteron48: Machine, distro: kernel.Kernel, programs: dict[str, Path],
-                             tmp_path: Path) -> None:
+def test_a_boot_shows_its_texts_and_powers_off(boot: Boot, opteron48: Machine, distro: kernel.Kernel, programs: dict[str, Path],
+                                               tmp_path: Path) -> None:
     document, console = booted(boot, tmp_path / "out", programs)
     jsonio.validate(document)
     assert document["ended"] == "poweroff" and document["script_status"] == 0
@@ -66,7 +66,7 @@ def test_two_runs_are_equal_to_the_byte_and_the_instruction(computed: tuple[dict
 
 def test_a_run_from_a_checkpoint_equals_the_one_that_went_on(computed: tuple[dict[str, Any], str], programs: dict[str, Path],
                                                              tmp_path: Path) -> None:
-    """Nor does it matter that one was taken, nor how often."""
+    """Taking a checkpoint, once or several times, does not change the run."""
     whole, console = computed
     first, same = booted(named("compute"), tmp_path / "first", programs, cores=2, checkpoint_at="ready")
     assert same == console and first["instructions_per_core"] == whole["instructions_per_core"]
@@ -95,7 +95,7 @@ def test_a_kernel_without_a_root_panics_and_says_so(distro: kernel.Kernel, tmp_p
 
 
 @pytest.mark.long
-def test_a_machine_larger_than_the_host_boots_in_what_it_touches(distro: kernel.Kernel, moscope: Any) -> None:
+def test_a_machine_larger_than_the_host_takes_host_memory_only_for_pages_that_it_touches(distro: kernel.Kernel, moscope: Any) -> None:
     """64 GB configured; host memory is that of the guest's pages, 15 % and the program itself."""
     got = moscope("boot", "--json", "--memory-per-node", "8GiB", "--script", str(named("compute").script_path), timeout=1200)
     assert got.returncode == 0, got.stderr

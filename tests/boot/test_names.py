@@ -97,7 +97,7 @@ def at(booted: Booted, address: int) -> tuple[str, str, str]:
     return named.name, named.kind, named.object
 
 
-def test_what_the_image_gave_back_is_named_as_what_it_is_now(booted: Booted) -> None:
+def test_pages_that_the_kernel_image_freed_are_named_by_their_present_use(booted: Booted) -> None:
     g = booted.guest
     first, end = g.needed("_text"), g.needed("_end")
     pages = Pages(g)
@@ -145,7 +145,7 @@ def test_an_open_files_dentry_inode_and_task_are_named(booted: Booted) -> None:
     assert at(booted, block + g.offset("super_block", "s_umount.count"))[0] == "super_block.s_umount.count"
 
 
-def test_where_a_free_object_has_the_pointer_to_the_next_those_who_wait_tell_what_it_is(booted: Booted) -> None:
+def test_a_line_with_a_free_pointer_is_named_by_the_functions_that_wait_for_it(booted: Booted) -> None:
     g = booted.guest
     file = g.number(g.get(g.get(g.get(booted.task("names"), "task_struct", "files"), "files_struct", "fdt"), "fdtable", "fd") + 8 * 4)
     (cache,) = [c for c in g.list(g.needed("slab_caches"), "kmem_cache", "list") if g.text(g.get(c, "kmem_cache", "name"), 32) == "filp"]
@@ -197,7 +197,7 @@ def test_lines_of_a_page_without_parts_that_have_names_have_one_name(booted: Boo
     assert ("stack" in whole) is not known  # its frames have names
 
 
-def test_without_its_address_space_memory_is_still_told_by_its_page(booted: Booted) -> None:
+def test_without_an_address_space_memory_is_named_by_its_page(booted: Booted) -> None:
     pages = booted.pages()
     kinds = {what: booted.namer.at(physical).kind for what, (_, physical) in pages.items()}
     assert kinds == {**dict.fromkeys(pages, "anonymous memory"), "file": "page cache", "main": "user symbol"}
@@ -243,7 +243,7 @@ def test_an_idle_tasks_stack_has_an_owner(booted: Booted) -> None:
     assert (named.kind, named.object) == ("kernel stack", "swapper/1 0")
 
 
-def test_what_the_start_up_gave_back_of_per_cpu_units_is_named_by_its_pages(booted: Booted) -> None:
+def test_parts_of_per_cpu_units_freed_at_start_up_are_named_by_their_pages(booted: Booted) -> None:
     g = booted.guest
     chunk = g.number(g.needed("pcpu_first_chunk"))
     used = g.get(chunk, "pcpu_chunk", "base_addr") + PAGE * g.get(chunk, "pcpu_chunk", "nr_pages") \
@@ -256,7 +256,7 @@ def test_what_the_start_up_gave_back_of_per_cpu_units_is_named_by_its_pages(boot
         assert "per-CPU variable" not in kinds and kinds - {"unknown"}, kinds
 
 
-def test_a_page_that_was_freed_since_is_named_as_what_it_was_at_the_miss(booted: Booted) -> None:
+def test_a_page_freed_after_the_miss_is_named_by_its_use_at_the_miss(booted: Booted) -> None:
     g, pages = booted.guest, Pages(booted.guest)
     free = next(p for p in range(16 << 20, 1 << 30, PAGE) if pages.is_free(pages.now(p)))
 
@@ -278,7 +278,7 @@ def test_a_page_that_was_freed_since_is_named_as_what_it_was_at_the_miss(booted:
     assert named(count, count % PAGE)[:2] == ("dentry.d_lockref.count", "slab")
 
 
-def test_what_cannot_be_known_has_its_address(booted: Booted) -> None:
+def test_memory_and_code_that_cannot_be_identified_are_named_by_their_address(booted: Booted) -> None:
     named = booted.namer.at(0xE0000000)  # the configuration space of PCI
     assert (named.name, named.kind) == ("physical 0xe0000000", "unknown")
     assert booted.namer.code(0xFFFFFFFFFFFFF000).startswith("0xffff")
@@ -298,7 +298,7 @@ def test_address_spaces_have_the_names_of_their_processes(booted: Booted) -> Non
 
 
 class Damaged:
-    """The guest's memory with every so manyth read answered wrongly: by zeros, ones, noise, or not at all."""
+    """The guest's memory, with about one in `every` reads answered wrongly: by zeros, ones, noise, or no bytes."""
 
     def __init__(self, memory: Memory, seed: int, every: int) -> None:
         self._memory, self._random, self._every = memory, random.Random(seed), every

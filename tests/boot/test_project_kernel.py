@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The project's kernel in each of its settings and its variants, on QEMU and on the model: it boots, says its setting, and
-stands storms on the files and mappings whose locks, counts and lists the settings change. Needs a build in the cache
+"""The project's kernel in each of its settings and its variants, on QEMU and on the model: it boots, reports its setting,
+and survives stress tests of the files and mappings whose locks, counts and lists the settings change. Needs a build in the cache
 (`moscope kernel build`, `moscope kernel build --variant NAME`)."""
 
 import re
@@ -46,13 +46,13 @@ def built() -> Path:
 
 
 def stormers(programs: dict[str, Path]) -> dict[str, Path]:
-    """The programs that storms.sh starts."""
+    """The stress tests that storms.sh starts."""
     ours = {name: programs[name] for name in ("maps", "threads", "ports")}
     return ours | {name: build.program(name) for name in ("vfsfix", "netfix")}
 
 
 def stormed(image: Path, setting: str, machine: Machine, programs: dict[str, Path]) -> str:
-    """The console of storms on six cores of QEMU."""
+    """The console of the stress tests on six cores of QEMU."""
     started = initramfs.build(kernel.from_file(image), print, GUEST / "storms.sh", stormers(programs))
     guest = qemu.Guest(image, started.path, f"{COMMAND_LINE} {kernel_names.PARAMETER}={setting}", node_cores(machine, 6),
                        [[10 + 6 * h for h in row] for row in machine.hops()], 512 << 20)
@@ -69,14 +69,14 @@ def right(console: str, setting: str) -> None:
 
 @on_qemu
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_a_setting_stands_storms_on_qemu(setting: str, built: Path, opteron48: Machine, programs: dict[str, Path]) -> None:
+def test_each_setting_survives_stress_tests_on_qemu(setting: str, built: Path, opteron48: Machine, programs: dict[str, Path]) -> None:
     right(stormed(built, setting, opteron48, programs), setting)
 
 
 @on_qemu
 @pytest.mark.parametrize("setting", ["stock", "pk", "upstream", "pk-2", "stock+6,7"])
 @pytest.mark.parametrize("variant", kernel_config.variants())
-def test_a_variant_stands_storms_on_qemu(variant: str, setting: str, opteron48: Machine, programs: dict[str, Path]) -> None:
+def test_each_variant_survives_stress_tests_on_qemu(variant: str, setting: str, opteron48: Machine, programs: dict[str, Path]) -> None:
     console = stormed(image_of(variant), setting, opteron48, programs)
     right(console, setting)
     assert not in_order(console, SIGNS[variant])
@@ -84,7 +84,7 @@ def test_a_variant_stands_storms_on_qemu(variant: str, setting: str, opteron48: 
 
 @pytest.mark.parametrize("setting", ["stock", "pk"])
 @pytest.mark.parametrize("variant", ["", *kernel_config.variants()])
-def test_storms_on_the_model(variant: str, setting: str, programs: dict[str, Path], tmp_path: Path) -> None:
+def test_each_variant_survives_stress_tests_on_the_model(variant: str, setting: str, programs: dict[str, Path], tmp_path: Path) -> None:
     options = plan.Options(kernel=str(image_of(variant)), append=f"{kernel_names.PARAMETER}={setting}", cores=4, script=GUEST / "storms.sh",
                            memory_per_node="128MiB", programs=stormers(programs))
     planned = plan.make(Shared(out=tmp_path / "out", json=True), options)

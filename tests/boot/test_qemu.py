@@ -28,7 +28,7 @@ def run(boot: Boot, machine: Machine, distro: kernel.Kernel, programs: dict[str,
     built = initramfs.build(distro, print, boot.script_path, chosen(boot, programs))
     distances = [[10 + 6 * h for h in row] for row in machine.hops()]
     disk = rootimage.find(print).path if boot.needs_root else None
-    # What a node lacks of its memory is checked, so the kernel has to lie on node 0: QEMU would let it draw its place anew each time.
+    # The test checks how much memory each node lacks, so the kernel has to lie on node 0; otherwise its place would be random in each boot.
     guest = qemu.Guest(distro.image, built.path, f"{COMMAND_LINE} nokaslr", node_cores(machine, boot.cores), distances,
                        Size(boot.memory_per_node).bytes, disk)
     return qemu.run(guest, boot.timeout_s)
