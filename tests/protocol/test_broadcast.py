@@ -71,12 +71,12 @@ def test_a_local_clean_miss_costs_the_longer_of_dram_and_the_farthest_probe(sets
     assert seen.miss == pytest.approx(max(seen.dram, seen.probe), rel=0.02), seen
 
 
-def test_on_the_48_core_machine_it_is_the_probe_and_with_one_chip_dram() -> None:
+def test_the_probe_is_longer_on_the_48_core_machine_and_dram_on_one_chip() -> None:
     assert measured().probe > 2 * measured().dram
     assert measured(*chain(1)).probe < measured(*chain(1)).dram
 
 
-def test_a_farther_chip_makes_it_dearer_while_dram_stays_where_it_is() -> None:
+def test_the_miss_costs_more_with_each_farther_chip_while_dram_stays_the_same() -> None:
     rows = [measured(*chain(chips)) for chips in (2, 3, 4)]
     per_hop = [far.miss - near.miss for near, far in zip(rows, rows[1:], strict=False)]
     machine = subject(*chain(2)).machine
@@ -89,14 +89,14 @@ def test_a_farther_chip_makes_it_dearer_while_dram_stays_where_it_is() -> None:
     assert [row.dram for row in rows] == pytest.approx([rows[0].dram] * 3, rel=0.005)
 
 
-def test_the_smaller_the_diameter_the_nearer_it_is_to_dram() -> None:
+def test_the_smaller_the_diameter_the_nearer_the_miss_is_to_dram() -> None:
     straight, twisted, full = (measured(*sets) for sets in (("topology=straight_ladder",), (), FULLY_CONNECTED))
     assert straight.miss - straight.dram > twisted.miss - twisted.dram > 4 * (full.miss - full.dram) > 0
     fast = measured(*FULLY_CONNECTED, "links.latency=1ns")
     assert fast.miss == pytest.approx(fast.dram, rel=0.02)
 
 
-def test_a_load_from_the_named_machine_is_that_miss() -> None:
+def test_a_load_on_opteron48_broadcast_takes_as_long_as_that_miss() -> None:
     named = prepare(Shared(machine="opteron48_broadcast", quiet=True))
     assert last_of(named, [access(0)])[0] == measured().miss
 

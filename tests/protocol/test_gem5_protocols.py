@@ -32,7 +32,7 @@ def built(request: pytest.FixtureRequest, folder: Path) -> BuiltProtocol:
     return buildproto.ensure_protocol(str(folder / f"{request.param}.slicc"))
 
 
-def test_what_it_omits_is_warned_of_and_no_more(built: BuiltProtocol) -> None:
+def test_the_protocol_builds_with_warnings_and_without_errors(built: BuiltProtocol) -> None:
     assert ": warning: " in built.warnings and ": error: " not in built.warnings
 
 
@@ -45,7 +45,7 @@ def test_it_passes_the_random_test_with_one_home(built: BuiltProtocol, seed: int
     assert answer["checked_loads"] > OPS / 2
 
 
-def test_it_passes_with_eight_homes_unless_it_cannot(built: BuiltProtocol) -> None:
+def test_the_protocol_passes_with_eight_homes_but_mi_example_stops(built: BuiltProtocol) -> None:
     """docs/slicc.md, "Stalled forwards", says why one of them stops."""
     subject = protocol_check.prepare(built, "opteron48", cores=CORES, homes=8)
     subject = subject.leave_out(subject.default_left_out())

@@ -101,7 +101,7 @@ def test_a_check_that_a_protocol_error_ends_says_what_was_reached_until_then(mos
     assert json.loads((tmp_path / "kept" / "protocol-check.json").read_text(encoding="utf-8")) == document
     assert not document["ok"] and document["violations"][0].startswith("protocol error: ")
     assert 0 < document["ops"] < 1_000_000 and document["seconds"] > 0
-    # Some lines were handed on before it stopped, and not all of so many accesses' transitions can have been missed.
+    # Some lines were handed on before it stopped, so many transitions must have been reached.
     assert document["declared"] == len(transitions(handover))
     assert set(document["unreached"]) < transitions(handover)
     assert document["reached"] == document["declared"] - len(document["unreached"]) > document["declared"] / 2

@@ -17,7 +17,7 @@ from moscope.errors import UserError
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("c.toml: Permission denied: expected a file that can be written")])
-def test_a_failure_without_a_script_stays_the_answer(error: BaseException) -> None:
+def test_a_failed_check_keeps_its_answer_if_its_script_cannot_be_made(error: BaseException) -> None:
     def fails() -> int:
         raise error
 

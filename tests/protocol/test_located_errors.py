@@ -61,7 +61,7 @@ def test_a_mistake_is_an_error_with_machine_action_and_line(tmp_path: Path, kind
 
 
 @pytest.mark.long
-def test_a_protocol_that_polls_is_told_so(tmp_path: Path) -> None:
+def test_no_progress_of_a_protocol_that_polls_is_reported_as_polling(tmp_path: Path) -> None:
     protocol, _ = copy(tmp_path, "pm_popMandatory", "")
     file = tmp_path / "MSI-cache.sm"
     text = file.read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ def test_a_lookahead_of_zero_gives_the_same_statistics(engine: Any, subject: Any
 
 @pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_invalidation_in_a_router_finds_no_core_beyond_it(engine: Any, subject: Any, protocol: str, seed: int) -> None:
+def test_no_core_runs_beyond_the_arrival_of_an_invalidation_in_a_router(engine: Any, subject: Any, protocol: str, seed: int) -> None:
     """A few lines that two chips read and write: with MSI invalidations come over the link, and are nearer than any controller."""
     machine = subject(protocol, 12, caches="machine", jitter=None)
     ahead, zero = (mix(engine, machine, True, z, seed, 2000, shared_bytes=256) for z in (False, True))
@@ -53,7 +53,7 @@ def test_chips_side_by_side_on_several_threads_change_nothing(engine: Any, subje
     assert mix(engine, machine, checking, True, threads=2) == one_queue
 
 
-def test_chips_that_cannot_be_told_apart_have_one_thread(engine: Any, subject: Any) -> None:
+def test_networks_without_links_or_with_random_delays_run_on_one_thread_only(engine: Any, subject: Any) -> None:
     from moscope.errors import UserError
 
     for other, says in ((subject("MSI", 12, network="ideal"), "without links"), (subject("MSI", 12), "random delays")):

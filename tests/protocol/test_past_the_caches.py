@@ -54,7 +54,7 @@ def test_what_is_stored_past_the_caches_is_what_others_find(machine: Any, before
 def test_the_store_of_a_line_is_complete_when_dram_has_taken_it(machine: Any, before: str) -> None:
     made = BEFORE[before]
     _, result = values(machine, *made, "c18 nt:64")
-    # Otherwise nothing bounds what a core has under way to a home: it goes on before its bytes have left the chip.
+    # Otherwise nothing limits the stores that a core has under way to a home: it continues before its bytes have left the chip.
     taken = [t for t in result["transitions"] if t["machine"] == "Directory" and (t["state"], t["event"]) == ("BW", "Mem_Ack")]
     done = [t for t in result["transitions"] if t["controller"] == "L1Cache-18" and t["event"] == "NT_Done"]
     assert len(taken) == len(done) == 1 and taken[0]["at"] < done[0]["at"]

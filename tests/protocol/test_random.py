@@ -82,8 +82,7 @@ def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:
     (["MSI", "--without", "flsh"], "such as flush"),
     (["nowhere/X.slicc"], "no such file"),
 ])
-def test_what_cannot_be_checked_is_refused_with_what_would_be_right(moscope: Any, arguments: list[str],
-                                                                    right: str) -> None:
+def test_what_cannot_be_checked_is_refused_with_what_is_expected(moscope: Any, arguments: list[str], right: str) -> None:
     got = moscope("protocol", "check", *arguments)
     assert got.returncode == 2
     assert right in got.stderr

@@ -26,7 +26,7 @@ def listed(protocol: str) -> set[str]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_the_document_lists_is_declared(protocol: str) -> None:
+def test_transitions_that_warts_md_lists_are_declared(protocol: str) -> None:
     interface = json.loads(buildproto.ensure_protocol(protocol).interface.read_text(encoding="utf-8"))
     declared = {f"{m['type']}.{t['state']}.{t['event']}" for m in interface["machines"] for t in m["transitions"]}
     assert listed(protocol) and not listed(protocol) - declared

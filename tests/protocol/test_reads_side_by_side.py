@@ -52,7 +52,7 @@ def test_a_store_among_reads_waits_for_those_under_way_and_later_ones_wait_for_i
     begun = home.index(("O", "Store"))
     joined = [i for i, met in enumerate(home[:begun]) if met in (("O", "Load"), ("RO", "Load"))]
     assert joined and max(joined) < home.index(("RO", "Store"))
-    # Whoever comes after the store begins after it.
+    # A read that arrives after the store begins after it.
     assert ("RD", "Load") in home[:begun] and ("EM", "Load") in home[begun:]
 
 
@@ -62,7 +62,7 @@ def test_a_read_of_an_exclusive_line_is_alone_until_its_outcome_is_known(machine
     assert home.index(("BU", "Load")) < home.index(("BU", "SrcDone_O")) < home.index(("O", "Load"))
 
 
-def test_probes_that_meet_at_the_owners_chip_share_one_look_into_its_cores(machine: Subject) -> None:
+def test_probes_that_meet_at_the_owners_chip_share_one_probe_of_its_cores(machine: Subject) -> None:
     seen = last(machine, "O", *((core, "ld") for core in READERS))
     chip = [(t["state"], t["event"]) for t in seen["transitions"] if t["controller"] == "L3Cache-1" and t["access"] >= 2]
     begun, answered = chip.count(("NP", "Probe_Read")), len(READERS)

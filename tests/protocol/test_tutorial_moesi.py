@@ -65,7 +65,7 @@ def test_a_data_access_to_a_line_in_the_l1i_is_handled_like_an_l2_hit() -> None:
 
 
 def victims(core: int, op: str = "ld") -> str:
-    """So many lines of a set that the first leaves the core for the L3: two ways of the L1 and 16 of the L2."""
+    """As many lines of a set as it takes until the first leaves the core for the L3: two ways of the L1 and 16 of the L2."""
     return lines(core, 19, op)
 
 

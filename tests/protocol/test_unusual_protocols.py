@@ -121,14 +121,14 @@ def test_a_directory_entry_for_a_line_of_another_home_is_an_error(subject: Subje
 
 
 @pytest.mark.long
-def test_the_queue_of_answers_from_memory_may_be_empty(subject: Subject) -> None:
+def test_a_dequeue_from_the_empty_queue_of_memory_answers_is_an_error(subject: Subject) -> None:
     with pytest.raises(ProtocolError, match=r"dequeue: .* has no message that is due.*action rm_readMemory, MSI-dir.sm:\d+"):
         run(subject, EMPTY_QUEUE)
 
 
 @pytest.mark.long
 def test_no_set_has_a_machine_of_a_type_that_the_protocol_lacks(subject: Subject) -> None:
-    """Its number would be that of the protocol's first machine, here of the one that runs."""
+    """Otherwise it would have the number of the protocol's first machine, which here is the running one."""
     (access,) = run(subject, OF_NO_MACHINE)["accesses"]  # type: ignore[misc]
     assert access["latency_fs"]
 
@@ -147,7 +147,7 @@ def test_in_ports_may_take_different_types_from_one_buffer(subject: Subject) -> 
 
 
 @pytest.mark.long
-def test_what_is_sent_after_two_messages_were_taken_has_the_history_of_the_first(subject: Subject) -> None:
+def test_a_message_sent_after_two_were_taken_continues_the_history_of_the_first(subject: Subject) -> None:
     first, second, third = run(subject, 9, PAYS, 25)["accesses"]  # type: ignore[misc]
     assert first["latency_fs"] and second["latency_fs"] and third["latency_fs"]
 

@@ -47,7 +47,7 @@ def test_msi_holds_in_every_state_of_two_caches_and_two_transitions_need_a_third
 
 
 @pytest.mark.long
-def test_names_of_alike_cores_do_not_matter(moscope: Moscope) -> None:
+def test_symmetry_merges_states_that_differ_only_in_the_names_of_alike_cores(moscope: Moscope) -> None:
     with_names = verified(moscope, "MSI", "--no-symmetry", "--no-evict")
     without = verified(moscope, "MSI", "--no-evict")
     assert with_names["complete"] and without["complete"] and with_names["unreachable"] == without["unreachable"]
@@ -55,7 +55,7 @@ def test_names_of_alike_cores_do_not_matter(moscope: Moscope) -> None:
 
 
 @pytest.mark.long
-def test_states_per_second_beside_rumur(tmp_path: Path, moscope: Moscope) -> None:
+def test_verify_and_rumur_find_about_as_many_states_of_the_same_machine(tmp_path: Path, moscope: Moscope) -> None:
     """The same machine by hand in Murphi's language: about as many states, from two independent descriptions."""
     rumur = shutil.which("rumur")
     if rumur is None:
@@ -108,7 +108,7 @@ def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[
     assert got.returncode == 2 and said in got.stderr, got.stderr
 
 
-def test_the_small_machine_of_one_with_a_routing_table_routes_by_itself(tmp_path: Path) -> None:
+def test_the_small_machine_does_not_inherit_a_routing_table(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("from opteron48 import machine as base\nfrom moscope.config import *\n"
                     "machine = replace(base, routing=Routing.parse([list(row) for row in base.routes()]))\n")
@@ -122,7 +122,7 @@ def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:
 
 @pytest.mark.long
 def test_the_bound_of_time_holds_while_the_symmetry_of_many_caches_is_tried(moscope: Moscope) -> None:
-    """Its trial alone, of 720 renamings at 400 states, took a minute and a half."""
+    """Trying the symmetry alone, 720 renamings at 400 states, took a minute and a half."""
     document = verified(moscope, "MSI", "--caches", "6", "--seconds", "1")
     assert document["ok"] and not document["complete"] and document["seconds"] < 30
 

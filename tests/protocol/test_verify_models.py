@@ -55,7 +55,7 @@ def test_a_number_that_a_state_cannot_hold_is_refused_at_its_line(moscope: Mosco
     assert got.returncode == 2 and "MSI-dir.sm:" in got.stderr and ": 200: expected" in got.stderr, got.stderr
 
 
-def test_a_compiler_that_ends_is_not_taken_for_something_that_models_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_compiler_is_not_reported_as_a_feature_that_models_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(command: list[str]) -> None:
         raise BuildFailed(f"{command[-1]}: g++: fatal error: Killed signal terminated program cc1plus")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What may be meant in a protocol is warned of each time that it is used, and an error where the user asks for that; in the
-project's own protocols it always is."""
+"""Constructs of a protocol that may be mistakes cause warnings each time that it is used, and errors where the user asks for
+that; the project's own protocols are always compiled so."""
 
 import json
 import shutil
@@ -63,7 +63,7 @@ def test_a_build_that_is_kept_repeats_its_warnings(flawed: Path, no_compiler: li
     assert all_of("warning", first.warnings) and f"{tmp_path}/Handover-cache.sm:" in first.warnings
 
 
-def test_they_name_the_place_where_the_protocol_lies_now(flawed: Path, no_compiler: list[str], tmp_path: Path) -> None:
+def test_warnings_of_a_kept_build_name_the_present_place_of_the_protocol(flawed: Path, no_compiler: list[str], tmp_path: Path) -> None:
     first = buildproto.ensure_protocol(str(flawed))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -88,7 +88,7 @@ def test_strict_refuses_a_build_that_is_kept(flawed: Path, no_compiler: list[str
     assert all_of("error", str(refused.value))
 
 
-def test_a_protocol_without_such_is_built_strictly_without_warnings(moscope: Any) -> None:
+def test_a_protocol_without_warnings_is_built_strictly(moscope: Any) -> None:
     got = moscope("protocol", "build", str(HANDOVER), "--strict", "--json", timeout=600)
     assert got.returncode == 0, got.stderr
     document = json.loads(got.stdout)
