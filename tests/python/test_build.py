@@ -89,7 +89,7 @@ def test_a_build_that_stops_half_way_leaves_no_stamp_that_the_old_sources_would_
     os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
     bootstrap.ensure_built(Path("venv"), QUIET)
     assert outcome == [True], "built again"
-    bootstrap.build(Path("venv"), ["unit_tests"], QUIET)  # of the sources that are built: the stamp holds on
+    bootstrap.build(Path("venv"), ["unit_tests"], QUIET)  # from the sources of the last build, so the stamp stays valid
     bootstrap.ensure_built(Path("venv"), QUIET)
 
 
@@ -146,7 +146,7 @@ def test_a_changed_source_makes_the_checking_library_anew_when_it_is_asked_for(c
     assert builds == [[], CHECKS] * 2
 
 
-def test_a_checking_library_that_is_gone_or_made_by_something_else_is_looked_after(checkout: Path, builds: list[list[str]]) -> None:
+def test_a_checking_library_that_is_missing_or_was_changed_is_built_again(checkout: Path, builds: list[list[str]]) -> None:
     start_and_ask()
     (checkout / CHECKS[0]).unlink()
     start_and_ask()
@@ -285,7 +285,7 @@ def test_a_lock_keeps_a_second_start_waiting(tmp_path: Path) -> None:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_without_root_the_one_command_for_an_administrator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_the_error_gives_one_command_for_an_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "missing_packages", lambda: ["libgtest-dev", "g++"])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
@@ -360,7 +360,7 @@ def test_the_matplotlib_backend_of_a_notebook_does_not_reach_the_front_end(monke
     (["--json"], "moscope build: no option called --json: expected --quiet, or targets: engine, "),
     (["-z"], "moscope build: no option called -z: expected -c, -k, -n or -jN"),
     (["unit-tests"], 'moscope build: no target called "unit-tests": expected a known name, such as unit_tests')])
-def test_an_unknown_target_is_the_users_to_mend(asked: list[str], error: str) -> None:
+def test_an_unknown_target_is_a_user_error(asked: list[str], error: str) -> None:
     with pytest.raises(UserError, match=f"^{error}"):
         bootstrap.build_targets(asked)
 

@@ -154,7 +154,7 @@ def test_the_commands_of_the_contracts_exist_and_those_with_folders_of_results_f
     assert {"ablate", "boot", "crosscheck", "latency", "run", "trace", "protocol table"} <= FILL_OUT
 
 
-def test_protocol_list_keeps_what_it_gives_to_scripts(moscope, tmp_path: Path) -> None:
+def test_protocol_list_with_out_writes_the_object_that_json_prints(moscope, tmp_path: Path) -> None:
     printed, kept = moscope("protocol", "list", "--json"), moscope("protocol", "list", "--out", "kept")
     assert kept.returncode == printed.returncode == 0, kept.stderr
     assert "MSI" in kept.stdout
@@ -260,7 +260,7 @@ def in_a_process(root: Path, prepared: str, *arguments: str) -> subprocess.Compl
                           timeout=300)
 
 
-def test_the_command_goes_on_where_nobody_reads_its_remarks(root: Path, tmp_path: Path) -> None:
+def test_the_command_completes_if_nothing_reads_its_stderr(root: Path, tmp_path: Path) -> None:
     deaf = "r, w = os.pipe(); os.close(r); os.dup2(w, 2)"
     got = in_a_process(root, f"os.chdir({str(tmp_path)!r}); {deaf}", "latency", "--machine", "small", "--json")
     assert got.returncode == 0 and json.loads(got.stdout)["schema"] == "moscope.latency/1"

@@ -19,13 +19,13 @@ def raised(error: BaseException) -> BaseException:
         return caught
 
 
-def test_an_error_of_moscopes_own_stays_what_it_is() -> None:
+def test_a_moscope_error_is_returned_unchanged() -> None:
     error = ProtocolError("stuck")
     assert as_error(error, "x") is error
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
+def test_a_full_disk_is_a_user_error(number: int) -> None:
     reported = as_error(OSError(number, "full", "/results/run.json"), "x")
     assert isinstance(reported, UserError) and str(reported).startswith("/results/run.json: full: expected room where they are written")
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
@@ -33,12 +33,12 @@ def test_a_full_disk_is_the_users_to_mend(number: int) -> None:
 
 @pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"),
                                               (errno.EPERM, "a path that this user may use"), (errno.ENAMETOOLONG, "a shorter path")])
-def test_a_path_that_cannot_be_used_is_the_users_to_mend(number: int, expected: str) -> None:
+def test_a_path_that_cannot_be_used_is_a_user_error(number: int, expected: str) -> None:
     reported = as_error(OSError(number, "no", "/closed/run.json"), "x")
     assert isinstance(reported, UserError) and str(reported) == f"/closed/run.json: no: expected {expected}"
 
 
-def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anything_else_is_a_bug_reported_in_one_line_with_its_traceback_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     reported = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")
     assert isinstance(reported, SimulatorBug) and "\n" not in str(reported) and "Traceback" not in str(reported)
@@ -47,6 +47,6 @@ def test_anything_else_is_a_bug_of_one_line_with_the_rest_in_a_file(tmp_path: Pa
     assert log.read_text().startswith("moscope run --cores 1\nTraceback (most recent call last):\n")
 
 
-def test_a_bug_is_told_where_no_file_can_be_written_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_reported_also_where_no_file_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     assert str(as_error(ValueError("odd"), "x")) == "ValueError: odd (details could not be kept: No such file or directory)"

@@ -51,7 +51,7 @@ def closed(schema: Any, place: str) -> Iterator[str]:
             yield from closed(inner, place)
 
 
-def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
+def test_only_objects_whose_values_add_up_are_closed_to_new_keys() -> None:
     found = [p for path in sorted(jsonio.SCHEMAS.rglob("*.json")) for p in closed(jsonio.schema(path), path.name)]
     # Shares of the cores' time add up to one, a transaction's segments to its latency, the stall of the classes to all stall.
     assert found == ["moscope.attribution.1.json/properties/segments", "moscope.attribution.1.json/properties/classes",
@@ -60,7 +60,7 @@ def test_keys_may_be_added_under_a_number_but_to_what_adds_up() -> None:
 
 
 @pytest.mark.parametrize("document", [LATENCY, CHECK, TRACE, BENCH], ids=lambda d: d["schema"])
-def test_the_contracts_examples_fit_and_lose_their_fit_with_any_key(document: dict) -> None:
+def test_each_key_of_the_contracts_examples_is_required(document: dict) -> None:
     jsonio.validate(document)
     for key in document:
         with pytest.raises(ValueError):

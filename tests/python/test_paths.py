@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are."""
+"""The folders that moscope uses."""
 
 from pathlib import Path
 

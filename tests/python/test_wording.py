@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers of things."""
+"""Numbers with their noun, in the singular or the plural."""
 
 import pytest
 

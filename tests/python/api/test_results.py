@@ -64,7 +64,7 @@ def test_a_trace_delays_the_messages_that_its_script_delays(moscope: Moscope) ->
     assert package.trace(script, "small").document == json.loads(moscope("trace", script, "--machine", "small", "--json").stdout)
 
 
-def test_no_part_of_the_package_has_the_name_of_something_public() -> None:
+def test_no_module_of_the_package_has_a_public_name() -> None:
     assert not {part.name for part in pkgutil.iter_modules(package.__path__)} & set(package.__all__)
 
 
@@ -122,7 +122,7 @@ def test_a_query_that_cannot_be_answered_is_a_user_error(query: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"points": null}'])
-def test_a_document_of_something_else_is_no_run(text: str, tmp_path: Path) -> None:
+def test_a_run_json_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(package.UserError, match="run.json: is not of a run: expected the folder"):
         package.open_run(tmp_path)

@@ -40,8 +40,8 @@ def test_the_bench_compares_both_and_fails_where_a_bar_is_not_met(stand_ins: Non
     assert code == (0 if document["compute_mips"] >= 60 else 1) and document["ok"] is (code == 0)
 
 
-def test_a_guest_that_does_not_finish_the_work_is_no_result(stand_ins: None, fake: Callable[[Any], list[Any]],
-                                                            capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_guest_that_dies_before_the_work_is_done_gives_no_result(stand_ins: None, fake: Callable[[Any], list[Any]],
+                                                                   capfd: pytest.CaptureFixture[str]) -> None:
     def dying() -> Script:
         yield bench_boot.BEGINS
         return {"state": "triple_fault"}

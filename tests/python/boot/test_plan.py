@@ -27,7 +27,7 @@ def refusal(tmp_path: Path, shared: Shared = SHARED, **given: Any) -> str:
     return str(caught.value)
 
 
-def test_what_cannot_be_is_refused_by_its_option(tmp_path: Path, image: Path) -> None:
+def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: Path, image: Path) -> None:
     kernel = str(image)
     assert refusal(tmp_path, kernel=kernel, cores=49) == "--cores: 49: expected 1 to 48 for opteron48"
     assert refusal(tmp_path, kernel=kernel, cores=0).startswith("--cores: 0: expected 1 to 48")

@@ -86,7 +86,7 @@ def test_a_resumed_shell_is_asked_for_its_prompt(fake: Fake, tmp_path: Path) -> 
     assert made[0].typed == ["\n", "ls\n", "\x04"]
 
 
-def test_a_resumed_prompt_is_typed_at_where_the_run_before_did(fake: Fake, tmp_path: Path) -> None:
+def test_a_resumed_guest_gets_input_only_if_its_checkpoint_was_taken_at_a_prompt(fake: Fake, tmp_path: Path) -> None:
     def waiting() -> Script:
         typed = yield ""
         return POWEROFF if typed == "" else {"state": "exit", "status": 9}
@@ -148,7 +148,7 @@ def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_pat
     assert run.run(planned(tmp_path / "out"))[0].ended == "panic"
 
 
-def test_what_the_model_lacks_is_the_simulators_fault(fake: Fake, tmp_path: Path) -> None:
+def test_an_instruction_that_the_model_lacks_is_a_simulator_bug(fake: Fake, tmp_path: Path) -> None:
     def odd() -> Script:
         yield ""
         return {"state": "unmodelled", "detail": "0f 0f at 1000"}

@@ -30,7 +30,7 @@ def test_features_are_those_of_the_part_less_what_is_masked() -> None:
     assert leaves[0x80000007][3] | mask_of("opteron8431", 0x80000007, "edx") == 0x1F9
 
 
-def test_the_brand_is_the_parts() -> None:
+def test_the_brand_string_is_that_of_the_part() -> None:
     leaves = cpuid()
     text = b"".join(r.to_bytes(4, "little") for f in (2, 3, 4) for r in leaves[0x80000000 + f])
     assert text.rstrip(b"\0") == b"Six-Core AMD Opteron(tm) Processor 8431"

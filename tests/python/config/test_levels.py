@@ -48,7 +48,7 @@ def test_only_the_first_level_has_cores_behind_it() -> None:
     assert [made["Cache", v].get("core") for v in range(9)] == [0, 1, 2, 3, None, None, None, None, None]
 
 
-def test_below_is_the_one_of_the_same_core_or_one_for_each_home() -> None:
+def test_the_next_level_belongs_to_the_same_core_or_to_each_home() -> None:
     made = controllers(1, first="second", second="home", home="Memory")
     assert [made["Cache", v]["downstream"] for v in (1, 6, 8)] == [
         {"machine": "Cache", "version": 5}, {"machine": "Cache", "version": 8}, {"machine": "Memory", "version": 0}]
@@ -62,7 +62,7 @@ def test_every_home_knows_all_caches_above() -> None:
     assert len(made["Cache", 9]["upstream"]) == 4
 
 
-def test_what_no_machine_can_be_is_an_error() -> None:
+def test_impossible_levels_are_an_error() -> None:
     with pytest.raises(ConfigError, match="below: 'nowhere'"):
         controllers(1, first="nowhere")
     with pytest.raises(ConfigError, match="each core has its own .*, but the machine has 2 homes"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loading machines: what is right loads, what is wrong is one clean error that names file, line and cure."""
+"""Loading machines: a valid file loads; a wrong one gives one clean error with file, line and what is expected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_any_value_can_be_set(key: str, value: str, get: object) -> None:
     assert get(load_machine("opteron48", [f"{key}={value}"]))  # type: ignore[operator]
 
 
-def test_a_value_that_was_set_says_so() -> None:
+def test_a_value_given_by_set_has_that_as_its_source() -> None:
     assert load_machine("opteron48", ["dram.channels=1"]).dram.channels.source == "--set"
 
 
@@ -129,7 +129,7 @@ def test_a_value_that_was_set_says_so() -> None:
         ("nb_clock=2.2000000000000001GHz", "nb_clock: .*whole number of kilohertz"),
     ],
 )
-def test_a_wrong_option_is_answered_with_what_would_be_right(text: str, says: str) -> None:
+def test_a_wrong_option_is_answered_with_what_is_expected(text: str, says: str) -> None:
     assert re.search(says, refused("opteron48", text)), refused("opteron48", text)
 
 
@@ -151,11 +151,11 @@ def test_channels_that_a_line_does_not_fit_are_answered_with_those_that_it_does(
         load_machine("opteron48", ["dram.channels=4", right])
 
 
-def test_only_the_options_that_an_error_needs_are_blamed() -> None:
+def test_an_error_names_only_the_options_that_cause_it() -> None:
     assert refused("opteron48", "l2.ways=8", "chips=9", "dram.channels=1").startswith("--set chips=9: topology")
 
 
-def test_edges_may_be_set_as_the_list_that_errors_show() -> None:
+def test_edges_may_be_set_as_a_list_of_pairs() -> None:
     edges = load_machine("opteron48", ["topology=[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]"]).edges()
     assert [(e.a, e.b) for e in edges] == [(n, n + 1) for n in range(7)]
     assert "topology: edge 0-99 names chip 99: expected numbers from 0 to 7" in refused("opteron48", "topology=[(0,99)]")

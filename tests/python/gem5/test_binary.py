@@ -17,7 +17,7 @@ Fake = Callable[..., Path]
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_the_option_names_the_binary_before_the_environment(fake_gem5: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_takes_precedence_over_the_environment_variable(fake_gem5: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     path = fake_gem5()
     monkeypatch.setenv("GEM5", "/bin/true")
     assert binary.find(path) == path
@@ -43,7 +43,7 @@ def test_a_program_that_is_no_gem5_is_refused_with_its_words() -> None:
 
 
 @pytest.mark.parametrize("tells", ["", "no JSON", "{}", "5"])
-def test_a_program_that_tells_something_else_is_refused_with_its_words(tmp_path: Path, tells: str) -> None:
+def test_a_program_whose_answer_is_malformed_is_refused_with_that_answer(tmp_path: Path, tells: str) -> None:
     path = tmp_path / "gem5.opt"
     path.write_text(f"#!/bin/sh\necho 'moscope-gem5: is: {tells}'\n")
     path.chmod(0o755)
@@ -51,7 +51,7 @@ def test_a_program_that_tells_something_else_is_refused_with_its_words(tmp_path:
         binary.ask(path)
 
 
-def test_a_program_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
+def test_a_program_that_is_killed_is_reported_with_its_signal(tmp_path: Path) -> None:
     path = tmp_path / "gem5.opt"
     path.write_text("#!/bin/sh\nkill -9 $$\n")
     path.chmod(0o755)
@@ -59,7 +59,7 @@ def test_a_program_that_is_killed_is_said_to_be(tmp_path: Path) -> None:
         binary.ask(path)
 
 
-def test_version_protocol_and_x86_are_what_a_script_in_it_tells(fake_gem5: Fake) -> None:
+def test_a_script_run_in_gem5_reports_version_protocol_and_x86(fake_gem5: Fake) -> None:
     found = binary.require(fake_gem5(x86=True), "MOESI_HTAssist", x86=True)
     assert (found.version, found.protocol, found.runs_x86) == ("24.0.0.1", "MOESI_HTAssist", True)
 
@@ -127,7 +127,7 @@ def test_what_our_scripts_say_to_the_user_is_a_user_error(fake_gem5: Fake, tmp_p
         run(fake_gem5(says="moscope-gem5: no ScriptPlayer in this gem5: another", code=1), tmp_path / "out")
 
 
-def test_an_end_that_the_script_did_not_reach_is_no_end(fake_gem5: Fake, tmp_path: Path) -> None:
+def test_an_exit_before_the_end_of_the_script_is_a_failure(fake_gem5: Fake, tmp_path: Path) -> None:
     with pytest.raises(Gem5Died, match="did not reach the end"):
         run(fake_gem5(says="Exiting"), tmp_path / "out").ending()
 

@@ -41,7 +41,7 @@ def ours(subject: crosscheck.Subject, accesses: list[ScriptedAccess]) -> Observe
 
 def as_gem5_writes(seen: Observed, accesses: list[ScriptedAccess], folder: Path, change: Callable[[int, str], str]) -> Path:
     """The files of a gem5 that did the same, but for what `change` makes of a line of the trace of a step. A
-    read-modify-write of gem5's player tells the value before."""
+    read-modify-write of gem5's player reports the value before."""
     folder.mkdir()
     trace, answers, stats = [], [], []
     for step, transitions in enumerate(seen.steps):

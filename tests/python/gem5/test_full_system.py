@@ -57,7 +57,7 @@ def run(moscope: Moscope, gem5: Path, kernel: Path | str, *options: str, cores: 
                    "--cores", cores, "--kernel", str(kernel), "--json", *options)
 
 
-def test_a_window_with_a_kernel_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
+def test_a_window_on_gem5_with_a_kernel_is_an_ordinary_point(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     gem5 = fake_gem5(x86=True, says=MEASURED, files=left_by_gem5(tmp_path / "files"))
     kernel = elf_kernel(tmp_path)
     got = run(moscope, gem5, kernel, "--window", "100us")
@@ -98,7 +98,7 @@ def test_gem5_is_given_the_whole_machine_and_the_cores_in_use(moscope: Moscope, 
     (f"{BOOTED}moscope-gem5: ended: the console shows: moscope: script ended with status : 3.0 s", "over", 1, "before its window"),
     ("moscope-gem5: ended: simulate() limit reached: 9.0 s", "Calibrating", 4, "no sign of the workload"),
 ], ids=["panic", "no-such-program", "ends-in-warm-up", "hangs"])
-def test_a_guest_that_does_not_come_to_its_window_is_told_with_its_last_lines(
+def test_a_guest_that_does_not_reach_its_window_is_reported_with_its_last_lines(
         moscope: Moscope, fake_gem5: Fake, tmp_path: Path, says: str, console: str, code: int, what: str) -> None:
     gem5 = fake_gem5(x86=True, says=says, files=left_by_gem5(tmp_path / "files", console))
     got = run(moscope, gem5, elf_kernel(tmp_path))

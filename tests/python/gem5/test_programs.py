@@ -46,7 +46,7 @@ def run(moscope: Moscope, gem5: Path, *options: str) -> subprocess.CompletedProc
                    "--cores", "2", "--json", *options)
 
 
-def test_a_window_of_gem5_is_a_point_as_any(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
+def test_a_window_on_gem5_is_an_ordinary_point(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:
     got = run(moscope, fake_gem5(x86=True, says=ENDED, files=left_by_gem5(tmp_path / "files")), "--window", "100us")
     assert got.returncode == 0, got.stderr
     document: dict[str, Any] = json.loads(got.stdout)
@@ -103,7 +103,7 @@ def speed_window(instructions: int, host_cpu_s: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("there, ok", [(50_000, True), (50_001, False)])
-def test_the_speeds_ratio_is_of_instructions_per_processor_second_of_the_window_and_has_a_bar(there: int, ok: bool) -> None:
+def test_the_speed_ratio_compares_instructions_per_cpu_second_and_has_to_reach_a_bar(there: int, ok: bool) -> None:
     ours = {"workload": "counter", "cores": 48, "instructions": 6_000_000, "host_s": 500.0, "windows": [speed_window(6_000_000, 2.0)]}
     document = bench_gem5.document("m", "24.0.0.1", ours, {"workload": "counter", **speed_window(there, 1.0)}, [1.0, 2.0])
     jsonio.validate(document)

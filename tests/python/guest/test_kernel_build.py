@@ -38,7 +38,7 @@ def quiet(text: str) -> None:
     pass
 
 
-def test_what_an_interrupted_build_still_writes_is_not_in_the_next_ones_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_process_left_by_an_interrupted_build_does_not_disturb_the_next_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kernel_build, "_kernels", lambda: tmp_path)
     old = kernel_build._fresh()
     forever = "n=0; while :; do n=$((n+1)); mkdir -p d$((n%50)); : >d$((n%50))/f$n; done 2>/dev/null"
@@ -73,7 +73,7 @@ def test_a_patch_whose_file_is_gone_names_the_file(tmp_path: Path) -> None:
         kernel_source.apply(tmp_path / "01-x.patch", source)
 
 
-def test_only_6_1_is_taken(tmp_path: Path) -> None:
+def test_only_linux_6_1_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is Linux 6.6.3: expected 6.1.y"):
         kernel_source.own(tree(tmp_path / "new", "6.6.3"))
     (tmp_path / "empty").mkdir()

@@ -12,7 +12,7 @@ from moscope.guest import kernel, kernel_build, kernel_names
 @pytest.mark.parametrize(("name", "setting"), [
     ("stock", "stock"), ("pk", "pk"), ("upstream", "upstream"), ("pk-7", "pk-7"), ("stock+14,7", "stock+7,14"),
     ("stock+7,7", "stock+7")])
-def test_a_name_becomes_the_one_way_of_writing_its_setting(name: str, setting: str) -> None:
+def test_a_kernel_name_has_one_canonical_setting(name: str, setting: str) -> None:
     assert kernel_names.is_ours(name)
     assert kernel_names.setting(name) == setting
 

@@ -73,7 +73,7 @@ def test_what_a_killed_download_left_is_removed_when_the_package_is_fetched_agai
     assert {path.name for path in place.iterdir()} == {".package-meta-data_abcdefgh", package.sha256}
 
 
-def test_without_a_network_the_user_reads_what_else_would_do(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_network_the_error_names_the_alternative(apt: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OFFLINE", "1")
     with pytest.raises(UserError, match=r"^meta: the package cannot be fetched \(Could not resolve.*--kernel FILE names one$"):
         fetch()

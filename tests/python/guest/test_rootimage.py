@@ -32,7 +32,7 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
-def test_an_image_whose_note_is_damaged_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+def test_an_image_whose_note_is_damaged_counts_as_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
     monkeypatch.setattr(packages, "cache", lambda: tmp_path)
     note = rootimage._chosen(rootimage._recipe(("x",), ""))
     note.parent.mkdir()
@@ -71,7 +71,7 @@ def squashfs_tools(request: pytest.FixtureRequest) -> rootimage.Program:
     return rootimage.squashfs_tool("mksquashfs", print)
 
 
-def test_files_that_are_alike_keep_their_contents(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_nearly_equal_files_keep_their_contents(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     maker = squashfs_tools(request)
     reader = rootimage.squashfs_tool("unsquashfs", print)
     # As PostgreSQL's databases: three copies of the same files, some of which differ in their last bytes.

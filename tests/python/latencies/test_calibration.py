@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/calibration.md names every fitted value, and claims no other; the figures that it tells of are met."""
+"""docs/calibration.md names every fitted value, and claims no other; the figures that it gives are met."""
 
 import json
 import re

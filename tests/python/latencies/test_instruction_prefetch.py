@@ -56,6 +56,6 @@ def test_a_line_in_the_data_cache_stays_there(access: str) -> None:
     assert again == pytest.approx(3)
 
 
-def test_ahead_is_the_number_of_lines() -> None:
+def test_l1i_prefetch_ahead_is_the_number_of_lines_fetched_ahead() -> None:
     got = latencies("; ".join(f"c0 if L{n}" for n in range(6)), l1i_prefetch_ahead="4")
     assert [cycles > 100 for cycles in got] == [True, False, False, False, False, True]

@@ -59,7 +59,7 @@ def test_rows_come_level_by_level_each_slower_than_the_one_before(moscope: Mosco
     assert measured == sorted(measured)
 
 
-def test_rows_are_served_where_they_say(moscope: Moscope) -> None:
+def test_each_row_is_served_by_the_level_that_it_names(moscope: Moscope) -> None:
     rows = {r["name"]: r["suppliers"] for r in latency(moscope, "--machine", "small")["rows"]}
     assert set(rows["L3"]) == {"L3Cache"}
     assert all(set(suppliers) == {"Directory"} for name, suppliers in rows.items() if name.startswith("DRAM"))
@@ -73,7 +73,7 @@ def test_the_48_core_machine_has_the_seven_rows_of_the_contract(moscope: Moscope
         ("DRAM 1 hop", 249, "derived"), ("DRAM 2 hops", 376, "derived"), ("DRAM 3 hops", 503, "published")]
 
 
-def test_what_set_may_change_is_not_compared_with_what_was_published(moscope: Moscope) -> None:
+def test_rows_that_set_may_change_have_no_published_reference(moscope: Moscope) -> None:
     rows = latency(moscope, "--set", "links.clock=2.4GHz")["rows"]
     assert [r["reference"] for r in rows] == [3, 14, 28, None, None, None, None]
     assert [r["source"] for r in rows] == ["published"] * 3 + [None] * 4
@@ -88,7 +88,7 @@ def test_what_set_may_change_is_not_compared_with_what_was_published(moscope: Mo
     (("l2.ways=8",), set()),
     (("l2.ways=8", "references.l2=14"), {"l2"}),
 ])
-def test_references_hold_for_what_an_option_cannot_change(sets: tuple[str, ...], kept: set[str]) -> None:
+def test_references_are_kept_only_for_rows_that_an_option_cannot_change(sets: tuple[str, ...], kept: set[str]) -> None:
     machine = load_machine("opteron48", sets)
     found = references.latency_references(machine, sets)
     assert {name for name in ("l1", "l2", "l3", "dram", "dram_hop") if getattr(found, name) is not None} == kept

@@ -75,7 +75,7 @@ def test_the_memory_controller_follows_strides_of_up_to_four_lines(lines: int, g
     assert got["ns"] < 0.95 * without if gains else got["ns"] == pytest.approx(without, rel=1e-9)
 
 
-def test_what_was_fetched_is_told_apart_and_adds_up() -> None:
+def test_useful_late_and_useless_prefetches_add_up_to_those_fetched() -> None:
     got = reads("l1d_prefetch.policy=next_line", "dram_prefetch.policy=stride", order="shuffled")
     for counts in (got, got["dram"]):
         known = counts["useful"] + counts["late"] + counts["useless"]

@@ -30,13 +30,13 @@ def types() -> btf.Btf:
 @pytest.mark.parametrize(("offset", "path", "rest"), [
     (0, "d_lockref.lock", 0), (3, "d_lockref.lock", 3), (4, "d_lockref.count", 0), (20, "name", 12), (32, "nodes[0].next", 0),
     (56, "nodes[1].flags", 0), (76, "nodes[2]", 12), (88, "self", 0), (96, "slots[0]", 0), (112, "slots[2]", 0), (86, "", 86)])
-def test_an_offset_is_the_member_that_covers_it(types: btf.Btf, offset: int, path: str, rest: int) -> None:
+def test_an_offset_gives_the_member_that_covers_it(types: btf.Btf, offset: int, path: str, rest: int) -> None:
     field = types.field_at(types.named("entry"), offset)
     assert (field.path, field.rest) == (path, rest)
 
 
 @pytest.mark.parametrize(("path", "offset"), [("d_lockref.count", 4), ("d_lockref.whole", 0), ("nodes[2].flags", 72), ("slots", 96)])
-def test_a_path_is_an_offset(types: btf.Btf, path: str, offset: int) -> None:
+def test_a_path_gives_its_offset(types: btf.Btf, path: str, offset: int) -> None:
     assert types.find(types.named("struct entry"), path)[0] == offset
 
 
@@ -45,7 +45,7 @@ def test_the_fields_of_a_line_are_told_in_order(types: btf.Btf) -> None:
                                                            "nodes[0]"]
 
 
-def test_bit_fields_enumerations_and_variables(types: btf.Btf) -> None:
+def test_bit_fields_enumerations_and_variables_are_read(types: btf.Btf) -> None:
     assert types.field_at(types.named("flagged"), 0).path == "low"
     assert types.enumeration("pageflags") == {"PG_locked": 0, "PG_slab": 9}
     assert types.enumeration("wide") == {"top": 1 << 40}

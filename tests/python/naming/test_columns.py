@@ -172,7 +172,7 @@ def test_only_the_hottest_lines_have_objects() -> None:
     assert got[:3] == [None, None, "object 128"] and got.count(None) == 2
 
 
-def test_of_many_lines_each_has_its_own_name_and_all_that_a_name_knows_is_not_kept() -> None:
+def test_each_of_many_lines_has_its_own_name_and_names_do_not_stay_in_memory() -> None:
     alive: list[weakref.ref[Named]] = []
     most = 0
 
@@ -191,7 +191,7 @@ def test_of_many_lines_each_has_its_own_name_and_all_that_a_name_knows_is_not_ke
     assert most <= 64  # the bytes of one line, for its fields
 
 
-def test_an_instruction_is_another_one_in_each_address_space_but_for_the_kernels() -> None:
+def test_user_instructions_differ_by_address_space_and_kernel_instructions_do_not() -> None:
     pcs, spaces = np.array([USER, KERNEL, USER, KERNEL, USER, 0], np.uint64), np.array([1, 2, 1, 3, 4, 5], np.uint64)
     distinct, which = columns.instructions(pcs, spaces)
     assert [distinct[n] for n in which] == [(USER, 1), (KERNEL, 0), (USER, 1), (KERNEL, 0), (USER, 4), (0, 5)]

@@ -28,7 +28,7 @@ def test_an_address_belongs_to_the_allocation_that_covers_it() -> None:
     assert second and (second.start, second.freed) == (0x1100, True)
 
 
-def test_a_range_without_allocations_is_told() -> None:
+def test_a_range_without_allocations_is_recognized() -> None:
     found = heap([], {}, pieces=[(SPACE, 0x1000, 0x100, 0, 0), (SPACE, 0x1100, 0x10, 0, 1)])
     assert found.none_in(0, 0x1000, SPACE) and found.none_in(0x1110, 0x2000, SPACE) and found.none_in(0, 0x2000, 0x9000)
     assert not any(found.none_in(first, end, SPACE) for first, end in ((0, 0x1001), (0x10ff, 0x1100), (0x110f, 0x2000), (0, 0x2000)))
@@ -43,7 +43,7 @@ def test_the_site_is_the_programs_own_line_where_headers_of_a_library_were_inlin
     assert heap([1], {1: inlined}, "operator new").title(0)[0] == "new at pool.cc:12"
 
 
-def test_the_site_is_the_callers_line_where_the_callee_is_a_librarys() -> None:
+def test_the_site_is_the_callers_line_where_a_library_function_allocates() -> None:
     assert heap([200, 1, 2], {1: Source(NEW_LINE), 2: Source("main.cc:9")}, "operator new[]").title(0)[0] == "new[] at main.cc:9"
 
 
@@ -59,7 +59,7 @@ def test_the_lines_of_the_systems_libraries_are_not_the_programs() -> None:
     assert heap([200], library).title(0)[0] == "calloc in libc.so.6:f200"
 
 
-def test_a_mapping_is_told_from_an_allocation() -> None:
+def test_a_mapping_is_distinguished_from_an_allocation() -> None:
     for function, mapping in (("mmap", True), ("mmap64", True), ("malloc", False)):
         found = heap([1], {}, function)
         piece = found.at(0x1000, SPACE)

@@ -40,7 +40,7 @@ def test_data_without_a_table_has_no_symbols() -> None:
 
 
 def lz4(data: bytes) -> bytes:
-    """A legacy frame by the plainest compressor: a match where the last 8 bytes' repetition goes on, else literals."""
+    """A legacy frame by the simplest compressor: a match where the last 8 bytes repeat, otherwise literals."""
     def lengths(n: int) -> bytes:
         return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
 
@@ -116,13 +116,13 @@ def test_an_elf_files_own_symbols_have_sizes() -> None:
     assert table.at(0x400FFF) is None
 
 
-def test_of_two_names_for_one_address_the_things_own_wins() -> None:
+def test_a_variables_own_name_wins_over_a_section_marker_at_its_address() -> None:
     table = SymbolTable([(16, 0, "D", "__start_rodata"), (16, 0, "D", "jiffies_64"), (16, 0, "D", "jiffies"), (32, 0, "D", "end")])
     assert str(table.at(20)) == "jiffies+0x4"
     assert table.address("jiffies_64") == 16
 
 
-def test_a_range_without_symbols_is_told() -> None:
+def test_a_range_without_symbols_is_recognized() -> None:
     table = SymbolTable([(16, 4, "D", "four"), (24, 0, "D", "up to the next"), (32, 8, "D", "last")])
     for first in range(60):
         for end in range(first + 1, 61):

@@ -36,7 +36,7 @@ def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str
             ask(options.Options(**given))
 
 
-def test_the_rows_are_the_points_that_there_are(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
     plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
     line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3,
             "class": "true_sharing", "writers": [], "waiters": []}

@@ -48,6 +48,6 @@ def test_rows_have_the_counts_of_their_interval_and_windows_that_do_not_count_ha
     assert [row["fifo_frames"] for row in rows[::2]] == list(range(4, 4 + over_time.PARTS))
 
 
-def test_nothing_to_watch_stops_the_machine_once() -> None:
+def test_without_anything_to_watch_the_machine_runs_in_one_step() -> None:
     guest: Any = Machine(ends=1500)
     assert OverTime(guest, 0, []).until_time(1000, lambda tick: 0.0) and guest.steps == 4

@@ -118,7 +118,7 @@ def test_one_that_turns_out_to_be_damaged_is_made_anew_once(engine: ModuleType, 
 
     first = at_prompt(CONFIG)
     first.checkpoint.write_bytes(b"damaged")
-    starts = iter([first])  # as the damage lies behind what a start reads of the file
+    starts = iter([first])  # the damage lies beyond the part of the file that a start reads
 
     def booted() -> checkpoints.Start:
         return next(starts, None) or at_prompt(CONFIG)

@@ -48,7 +48,7 @@ NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine"
     ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
     ({}, "its record does not say what it was made from"),
 ])
-def test_points_that_were_made_from_other_things_are_not_taken_over(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
+def test_points_made_from_other_inputs_count_as_outdated(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
     directory.open_for(plan(1, 2))
     measured(plan(1, 2), 2, **more)
     found = directory.open_for(plan(1, 2))
@@ -74,7 +74,7 @@ def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes:
     assert re.search(says, str(error.value))
 
 
-def test_threads_from_two_on_are_alike_and_one_is_not(plan: MakePlan) -> None:
+def test_two_or_more_threads_are_the_same_option_and_one_is_another(plan: MakePlan) -> None:
     directory.open_for(plan(1, threads=2))
     assert directory.open_for(plan(1, threads=8)) == {}
     for one in (None, 1):

@@ -35,7 +35,7 @@ def test_a_line_has_speed_and_time_left_as_soon_as_they_are_known(capsys: pytest
         "exim-distro-48: window 2 of 2, 0.700000 s simulated, 4.5 MIPS, 0:40 left"]
 
 
-def test_who_wants_quiet_is_told_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_prints_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not said(capsys, monkeypatch, quiet=True)
 
 

@@ -74,7 +74,7 @@ def test_an_unknown_function_is_refused_with_the_nearest_ones(program: Path, sha
     assert plan.identity()["points"][0]["count"] == ["work", "Pool::push"]
 
 
-def test_functions_belong_to_a_program_of_ones_own(shared: Shared) -> None:
+def test_counting_and_beginning_at_functions_need_a_program_of_ones_own(shared: Shared) -> None:
     for given in ({"count": ("work",)}, {"begin": "call:work"}):
         with pytest.raises(UserError, match="applies only to a program of your own: expected --program, too"):
             options.make(shared, options.Options(workload="counter", **given))  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_system_calls_are_counted_by_number_after_the_functions(program: Path) -
         functions.Probes(["syscall:write"], None, along(program), "pool", system_calls={})
 
 
-def test_what_ran_is_known_where_the_function_was_not_called(program: Path) -> None:
+def test_if_the_function_was_never_called_the_functions_that_ran_are_known(program: Path) -> None:
     probes = functions.Probes([], "call:work", along(program), "pool")
     seen = [one["offset"] for one in json.loads(probes.text())[1:]]
     (main,) = functions.find("--count", "main", along(program), "pool")

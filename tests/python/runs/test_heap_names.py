@@ -82,7 +82,7 @@ def test_system_calls_are_counted_and_a_counted_function_without_a_call_is_noted
     assert "pools:sweep" in noted
 
 
-def test_a_function_that_is_never_called_is_told_with_what_ran(program: Path, moscope: Moscope) -> None:
+def test_a_function_that_is_never_called_is_reported_with_those_that_ran(program: Path, moscope: Moscope) -> None:
     got = moscope("run", "--program", f"{program} quit", "--cores", "1", "--begin", "call:sweep", "--out", "never", timeout=600)
     assert got.returncode == 1, got.stderr
     assert "pools (until sweep is called): was never called; functions of the program that ran: " in got.stderr

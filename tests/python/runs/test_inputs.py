@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a point is made from: each part has a digest of its own, and a change under an unchanged command line is seen."""
+"""What a point is made from: each part has a digest of its own, and a changed file is noticed under an unchanged command line."""
 
 from collections.abc import Callable
 from dataclasses import replace

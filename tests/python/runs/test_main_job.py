@@ -112,7 +112,7 @@ machine = replace(machine, outstanding_misses=Count({}))
 """
 
 
-def test_a_machine_file_that_was_edited_is_measured_again_with_a_word_of_why(moscope: Moscope, tmp_path: Path) -> None:
+def test_a_point_whose_machine_file_was_edited_is_measured_again_and_the_reason_reported(moscope: Moscope, tmp_path: Path) -> None:
     mine, why = tmp_path / "mine.py", "measured again because there is another description of the machine now: counter-distro-1"
     command = ("run", *QUICK, "--windows", "1", "--cores", "1", "--machine", "mine.py", "--out", "a")
     documents = []
@@ -145,7 +145,7 @@ def interrupt(tmp_path: Path, when: Callable[[], bool], *more: str) -> str:
     """Runs `counter` into `a` and interrupts it when that is so; what it said."""
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
     command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", *more, "--out", "a"]
-    # Also where the tests run in the background of a shell, which lets what it starts ignore the signal.
+    # Also if the tests run in the background of a shell, whose children ignore the signal.
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     limit = time.monotonic() + 600
@@ -237,7 +237,7 @@ def test_a_program_of_ones_own_is_measured_from_a_time_from_its_mark_and_from_a_
     assert json.loads(again.stdout)["points"][0]["host_s"] == points["mark"]["host_s"], "a finished point is not measured again"
 
 
-def test_a_program_of_ones_own_that_ends_early_is_told_with_its_status(own: Path, moscope: Moscope) -> None:
+def test_a_program_of_ones_own_that_ends_early_is_reported_with_its_status(own: Path, moscope: Moscope) -> None:
     got = moscope("run", "--program", f"{own} quit", "--begin", "50ms", "--cores", "1", "--out", "quit", timeout=600)
     assert got.returncode == 1, got.stderr
     assert "duster: ended with status 3 before --begin 50ms: expected a program that runs that long, or a shorter time" in got.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options of `moscope run`: what they come to, and how wrong ones are answered."""
+"""Options of `moscope run`: the points and times that follow from them, and the errors for wrong ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -81,7 +81,7 @@ def help_of(command: Callable[..., int], option: str) -> str:
     return str(get_type_hints(command, include_extras=True)[option].__metadata__[0].help)
 
 
-def test_the_help_tells_the_times_that_are_taken_where_none_are_given() -> None:
+def test_the_help_states_the_default_times() -> None:
     from moscope import workloads
     from moscope.commands.run import run
 
@@ -109,7 +109,7 @@ def test_a_time_of_a_workload_may_depend_on_the_cores() -> None:
     assert options.default_time(lambda n: f"{96 // n}ms", 48) == 2 * MS
 
 
-def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
+def test_every_combination_of_workload_kernel_and_core_count_is_a_point(shared: Shared) -> None:
     points = made(shared, workload="counter,ticketlock", cores="1,2").points
     assert [(p.workload, p.cores) for p in points] == [("counter", 1), ("counter", 2), ("ticketlock", 1), ("ticketlock", 2)]
     assert len({p.name for p in points}) == 4
@@ -148,6 +148,6 @@ def test_every_workload_meets_every_kernel_and_count(shared: Shared) -> None:
     ({"begin": "counter"}, '--begin: "counter": is also in the command'),
     ({"program": "/bin/true"}, "--program: --workload is given too"),
 ])
-def test_wrong_options_are_answered_with_what_would_be_right(shared: Shared, given: dict[str, object], says: str) -> None:
+def test_wrong_options_are_answered_with_what_is_expected(shared: Shared, given: dict[str, object], says: str) -> None:
     with pytest.raises(UserError, match=says):
         made(shared, **given)

@@ -124,7 +124,7 @@ def test_a_command_that_cannot_be_typed_is_refused(shared: Shared, program: Path
         made(shared, given.format(program.parent))
 
 
-def test_its_status_is_that_which_the_shell_told_and_not_what_it_was_told() -> None:
+def test_its_status_is_read_from_the_shells_output_and_not_from_the_echoed_command() -> None:
     echo = f'# mine; echo "{own_program.ENDED}$?"\r\n'
     assert own_program.status_of(echo.encode()) is None
     assert own_program.status_of(f"{echo}{own_program.ENDED}139\r\nmoscope# ".encode()) == 139

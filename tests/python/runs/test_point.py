@@ -45,7 +45,7 @@ def test_windows_count_what_happens_after_the_warm_up_and_only_that(point: Point
 
 
 def test_the_hosts_time_of_a_window_is_that_of_simulating_it(point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asking for its statistics takes longer than a short window, and is no part of it nor of the next."""
+    """Reading its statistics takes longer than a short window, and belongs neither to it nor to the next."""
     now = [0.0]
     monkeypatch.setattr(measured.windows, "host_time", lambda: measured.windows.HostTime(now[0], now[0]))
 
@@ -135,7 +135,7 @@ def test_leaving_detailed_mode_takes_steps_between_which_an_interruption_ends_it
     class Interrupted(FakeSystem):
         def leave_detailed(self, host_ms: int) -> bool:
             if self.steps_to_leave < 1_000_000 - 5:
-                raise KeyboardInterrupt  # as the interpreter does when it has the word
+                raise KeyboardInterrupt  # as the interpreter does when it runs
             return super().leave_detailed(host_ms)
 
     with pytest.raises(KeyboardInterrupt):
@@ -198,8 +198,8 @@ def test_a_workload_that_ends_early_leaves_the_windows_that_were_whole(point: Po
 
 
 @pytest.mark.parametrize(("ends", "until"), [(5.5, 16 * MS), (1.5, 12 * MS + MS // 2), (9.0, 18 * MS)])
-def test_what_the_engine_records_is_that_of_the_windows_that_count(point: Point, ends: float, until: int) -> None:
-    """Stacks of the time after them, such as that of the shell's prompt, would be in the graphs of the program."""
+def test_the_engines_records_cover_only_the_windows_that_count(point: Point, ends: float, until: int) -> None:
+    """Otherwise stacks from after the windows, such as those of the shell's prompt, would be in the graphs of the program."""
     guest = guest_of(FakeSystem(ends_at=ends))
     measured.begin(guest, point)
     *_, recorded = measured.detailed(guest, point)
@@ -246,7 +246,7 @@ def test_a_workload_that_ends_before_the_time_at_which_it_is_to_begin_is_an_erro
 
 
 @pytest.mark.parametrize("begin", [250 * MS, options.BUSY])
-def test_a_mark_of_the_end_before_detailed_time_says_nothing(point: Point, begin: int | str) -> None:
+def test_a_mark_of_the_end_before_detailed_time_is_ignored(point: Point, begin: int | str) -> None:
     class Running(FakeSystem):
         """All cores run."""
         def stats(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def own(point: Point) -> Point:
     return replace(point, family="", workload="mine")
 
 
-def test_a_program_that_fails_before_the_time_at_which_it_is_to_begin_is_told_with_its_status(point: Point) -> None:
+def test_a_program_that_fails_before_its_begin_time_is_reported_with_its_status(point: Point) -> None:
     script = [{"state": "marker", "detail": measured.STARTS}, {"shows": f"{own_program.ENDED}139\r\n"},
               {"state": "marker", "detail": initramfs.PROMPT}]
     with pytest.raises(WorkloadFailed, match="mine: ended with status 139 before --begin 1.5ms: expected a program that runs that long"):

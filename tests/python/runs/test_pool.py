@@ -94,7 +94,7 @@ def test_a_process_that_ends_before_it_has_read_a_long_job_is_a_simulator_bug(pl
     assert isinstance(error, SimulatorBug) and "its process ended with 1" in str(error)
 
 
-def test_an_error_of_a_kind_of_user_errors_is_the_users(plan: MakePlan, tmp_path: Path) -> None:
+def test_an_error_of_a_class_derived_from_user_error_is_a_user_error(plan: MakePlan, tmp_path: Path) -> None:
     made = plan(1, sets=["core.clock=fast"])
     (error,) = pool.run([job.job(made, made.points[0], tmp_path / "point")], lambda *_: None, lambda *_: None)
     assert type(error) is UserError and "core.clock" in str(error)
@@ -118,7 +118,7 @@ def test_an_interruption_ends_all_processes(plan: MakePlan) -> None:
     assert all(p.poll() is not None for p in runner.processes) and time.monotonic() - begun < 60
 
 
-def test_a_job_survives_its_way_as_text(plan: MakePlan) -> None:
+def test_a_job_survives_conversion_to_text_and_back(plan: MakePlan) -> None:
     made = job.job(plan(2), plan(2).points[0], Path("somewhere"))
     assert job.parse(made.text()) == made
     assert json.loads(made.text())["point"]["cores"] == 2

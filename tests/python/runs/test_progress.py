@@ -18,8 +18,8 @@ MakePlan = Callable[..., Plan]
 
 @pytest.fixture
 def run(plan: MakePlan, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Runs two points without their processes; each tells how it is and finishes. `building`, `measured` and `reporting` are called
-    meanwhile, as a moment for an interruption."""
+    """Runs two points without their processes; each reports progress and finishes. `building`, `measured` and `reporting` are called
+    meanwhile; an interruption may come there."""
 
     def go(shared: Shared, building: Callable[[], None] = lambda: None, measured: Callable[[], None] = lambda: None,
            reporting: Callable[[], None] = lambda: None) -> main.Outcome:
@@ -63,7 +63,7 @@ def test_progress_goes_to_stderr_beside_a_json_object_too(run: Callable[..., Any
 
 
 @pytest.mark.parametrize("json", [False, True])
-def test_who_wants_quiet_has_it_beside_a_json_object_too(run: Callable[..., Any], capfd: pytest.CaptureFixture[str], json: bool) -> None:
+def test_quiet_prints_no_progress_with_and_without_json(run: Callable[..., Any], capfd: pytest.CaptureFixture[str], json: bool) -> None:
     run(Shared(json=json, quiet=True))
     assert capfd.readouterr() == ("", "")
 

@@ -21,7 +21,7 @@ def plan(folder: Path) -> Any:
     return SimpleNamespace(out=folder)
 
 
-def test_where_it_cannot_be_written_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_error_of_the_report_stays_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, 2, "/out: full: expected room there\n")
     with pytest.raises(UserError, match=r"^/out: full: expected room there \(the results are in .*"):
         main.report(plan(tmp_path), Shared(quiet=True))
@@ -35,6 +35,6 @@ def test_a_bug_of_the_report_is_one_line_and_its_traceback_a_note(tmp_path: Path
     assert bug.value.__notes__ == ["Traceback (most recent call last):\n  File ...\nKeyError: 'lines'"]
 
 
-def test_the_run_directory_that_is_none_is_told_by_the_report_itself(tmp_path: Path) -> None:
+def test_a_folder_without_a_run_gives_the_reports_own_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has neither run.json nor a finished point"):
         main.report(plan(tmp_path), Shared(quiet=True))

@@ -31,7 +31,7 @@ def trace(name: str) -> dict[str, Any]:
     return run_script(subject, steps, spec.script, spec.checked)
 
 
-def test_all_matters_of_the_course_have_an_example() -> None:
+def test_every_topic_of_the_course_has_an_example() -> None:
     assert set(examples.names()) >= WANTED
 
 

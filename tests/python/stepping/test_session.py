@@ -89,7 +89,7 @@ def test_a_message_that_is_delayed_again_arrives_later_still_and_nothing_before_
     data = next(m for m in first["trace"]["messages"] if m["data"] and m["hops"])
     arrives, = (d["at"] for d in data["deliveries"])
     once = replace(SPEC, delays=(Delay(data["id"], 10**8, data["hops"][0]["depart"]),))
-    at = arrives + 10**7  # it would be there without the first delay
+    at = arrives + 10**7  # it would have arrived without the first delay
     twice = replace(once, delays=(*once.delays, Delay(data["id"], 5 * 10**7, at)))
     assert happened(history(subject, twice), at) == happened(history(subject, once), at)
     assert [d["at"] for d in history(subject, twice)["trace"]["messages"][data["id"]]["deliveries"]] == [arrives + 15 * 10**7]

@@ -164,7 +164,7 @@ def test_a_dry_run_says_what_a_point_lacks_though_the_rest_is_there(tmp_path: Pa
     assert said[-1].endswith("; built first: a root image with apache2 (some minutes)")
 
 
-def test_a_sweep_of_runs_has_the_kernels_that_each_workload_has_by_itself() -> None:
+def test_in_a_sweep_of_runs_each_workload_has_its_default_kernels() -> None:
     spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz"]), Options(workload="exim,counter", cores="4"))
     assert spec is not None
     assert {(p["workload"], p["kernel"]) for p in axes.points(spec)} == {("exim", "stock"), ("exim", "pk"), ("counter", "distro")}

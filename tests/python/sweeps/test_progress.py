@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees of a sweep while it runs, and how long it is said to take."""
+"""What a person sees of a sweep while it runs, and the estimate of its duration."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_without_a_terminal_the_same_line_comes_again_after_two_minutes(clock: l
     assert [line.split(", ")[1] for line in capsys.readouterr().err.splitlines()] == ["30 s", "150 s", "270 s"]
 
 
-def test_points_say_what_they_are_at_until_they_end(tmp_path: Path) -> None:
+def test_points_report_their_phase_until_they_end(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.reporting("one"):
         store.report_state("one", "warm-up")
@@ -54,7 +54,7 @@ def test_points_say_what_they_are_at_until_they_end(tmp_path: Path) -> None:
     assert store.states() == []
 
 
-def test_a_point_that_has_been_silent_for_long_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_phase_of_a_point_that_was_silent_for_long_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path)
     store.report_state("killed", "window 1 of 3")
     monkeypatch.setattr("moscope.sweeps.store.SILENT_S", -1.0)
@@ -84,7 +84,7 @@ def test_what_points_took_here_counts_more_than_what_they_took_on_another_host()
 
 
 @pytest.mark.usefixtures("recorded")
-def test_memory_of_points_is_that_of_those_of_their_kind_before() -> None:
+def test_the_memory_of_points_is_estimated_from_earlier_ones_of_their_kind() -> None:
     kind = "run exim with 1 cores"
     made = Point({}, Planned({}, kind, boot_memory_mb=100))
     assert speeds.kept_bytes(kind) is None
@@ -97,7 +97,7 @@ def test_memory_of_points_is_that_of_those_of_their_kind_before() -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_on_a_new_host_a_run_is_taken_to_need_the_memory_of_another_hosts(tmp_path: Path) -> None:
+def test_on_a_new_host_memory_is_estimated_from_runs_on_another_host(tmp_path: Path) -> None:
     kinds = {"run counter with 48 cores": {"seconds": 1.0, "work": 1.0, "kept_bytes_per_ms": 100 << 20}}
     (tmp_path / "recorded.json").write_text(json.dumps({"kinds": kinds}))
     (with_record, without) = (jobs.find("run", "here").plan({"workload": "counter", "kernel": "distro", "cores": cores, "windows": 10,

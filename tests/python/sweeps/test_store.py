@@ -102,7 +102,7 @@ def test_a_short_point_whose_result_is_lost_is_made_again(store: Store) -> None:
     assert list(workflow.write(store, "trace", found, 1)["batches"]) == [batch] and not made.exists()
 
 
-def test_what_a_killed_process_of_the_same_number_has_left_is_in_no_ones_way(store: Store) -> None:
+def test_files_left_by_a_killed_process_with_the_same_number_do_no_harm(store: Store) -> None:
     with pytest.raises(KeyboardInterrupt), store.new_point("d") as left:
         kept = left.with_name("kept")
         left.rename(kept)
@@ -140,7 +140,7 @@ def test_an_exclusion_applies_to_switches_that_the_command_line_sets() -> None:
     assert [(p["probe_filter.enabled"], p["seed"]) for p in axes.points(spec)] == [("true", 1), ("true", 2), ("false", 1)]
 
 
-def test_the_folder_of_a_run_is_no_sweeps(tmp_path: Path) -> None:
+def test_the_folder_of_a_run_is_refused_for_a_sweep(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     for name in (".moscope-output", "run.json"):
@@ -149,7 +149,7 @@ def test_the_folder_of_a_run_is_no_sweeps(tmp_path: Path) -> None:
         Store(folder).open()
 
 
-def test_what_a_job_of_an_earlier_start_holds_is_left_to_it(store: Store) -> None:
+def test_what_a_running_job_of_an_earlier_start_holds_is_not_cleaned(store: Store) -> None:
     for name in ("held", "left"):
         (store.root / "work" / f"{name}.host.1").mkdir()
     with store.locked("held"):
@@ -159,7 +159,7 @@ def test_what_a_job_of_an_earlier_start_holds_is_left_to_it(store: Store) -> Non
     assert [p.name for p in (store.root / "locks").iterdir()] == ["held"]
 
 
-def test_no_lines_of_an_earlier_state_stay_beside_the_table(store: Store) -> None:
+def test_an_outdated_table_of_lines_is_removed(store: Store) -> None:
     (store.root / results.LINES).touch()
     results.write(Spec("run", {}, {"k": [1]}), [planned("missing", k=1)], store)
     assert not (store.root / results.LINES).exists()

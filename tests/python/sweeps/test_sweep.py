@@ -62,7 +62,7 @@ def test_another_value_of_an_axis_runs_only_its_own_points(moscope: Moscope, tmp
     assert {name: after[name] for name in before} == before
 
 
-def test_points_that_other_code_has_made_are_told(moscope: Moscope, tmp_path: Path) -> None:
+def test_points_made_by_different_versions_of_the_code_are_reported(moscope: Moscope, tmp_path: Path) -> None:
     swept(moscope, tmp_path, SWEEP)
     kept = next(tmp_path.glob("out/points/*/result.json"))
     document = json.loads(kept.read_text())
@@ -129,7 +129,7 @@ def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster
         "x: expected")
 
 
-def test_points_that_found_what_they_look_for_make_the_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec.Spec("protocol check", {"machine": "small", "protocol": "MSI", "ops": 1000}, {"seed": [1, 2]})
     document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}
 

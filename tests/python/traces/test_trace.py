@@ -90,7 +90,7 @@ def test_an_uncached_load_takes_the_line_to_memory(moscope: Moscope) -> None:
     assert [document["accesses"][i]["supplier"] for i in (2, 4)] == ["Directory"] * 2
 
 
-def test_an_access_knows_who_sent_its_line_and_in_which_state_and_how_many_were_asked(moscope: Moscope) -> None:
+def test_an_access_records_its_supplier_the_suppliers_state_and_the_number_of_probes(moscope: Moscope) -> None:
     def shown(access: dict[str, Any]) -> tuple[object, ...]:
         return tuple(access[k] for k in ("supplier", "supplier_number", "supplier_state", "probes"))
 
@@ -169,7 +169,7 @@ def test_a_broadcast_to_all_chips_can_be_drawn(moscope: Moscope, tmp_path: Path)
     assert drawn.count("ProbeReadAll") >= 1 and all(f"L3Cache-{chip}" in drawn for chip in range(4))
 
 
-def test_a_message_to_many_is_named_once_to_each_side(moscope: Moscope, tmp_path: Path) -> None:
+def test_a_message_to_many_is_drawn_with_one_label_and_their_number(moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("trace", "c0 ld A@n0; c6 ld A@n0; c1 st A@n0", "--svg", "b.svg")
     assert got.returncode == 0, got.stderr
     svg = ElementTree.parse(tmp_path / "b.svg").getroot()
@@ -208,14 +208,14 @@ def test_mistakes_are_user_errors_without_a_traceback(moscope: Moscope, argument
     assert said in got.stderr and "Traceback" not in got.stderr and not got.stdout
 
 
-def test_some_steps_keep_their_numbers_and_what_they_were_an_instance_of(moscope: Moscope) -> None:
+def test_selected_steps_keep_their_numbers_and_kind_of_sharing(moscope: Moscope) -> None:
     got = moscope("trace", "c0 st A@n0; c6 st A@n0+8; c0 st A@n0", "--steps", "3", "--svg", "part.svg").stdout
     assert "Step 3: c0 st A@n0" in got and "Step 1" not in got and "Step 2" not in got
     assert "false sharing" in got
 
 
 def test_a_delay_of_a_message_that_an_access_never_sends_is_named(moscope: Moscope) -> None:
-    """It had no effect, silently."""
+    """Otherwise it would have no effect, without a message."""
     script = "c0 st A@n0; c6 st A@n0 {}+40ns"
     plain, delayed = (json.loads(moscope("trace", script.format(d), "--json").stdout)["accesses"][1]
                       for d in ("ProbeInv#1>L1Cache-0", "ProbeInv>L1Cache-0"))
@@ -227,7 +227,7 @@ def test_a_delay_of_a_message_that_an_access_never_sends_is_named(moscope: Mosco
 def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
     assert "supplied by node 0, the home, 2 link crossings" in moscope("trace", "c6 st A@n0; d0 ld A@n0").stdout
     accesses = json.loads(moscope("trace", "d0 st A@n1; d0 ld A@n1", "--json").stdout)["accesses"]
-    assert [(a["supplier"], a["supplier_number"]) for a in accesses] == [("own", None)] * 2  # it does not say whose data it was
+    assert [(a["supplier"], a["supplier_number"]) for a in accesses] == [("own", None)] * 2  # which does not say whose data it was
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_a_diagram_shows_accesses_that_did_not_end(stopped: dict[str, Any]) -> N
     assert "not done" in drawn and "as it had not begun" in drawn
 
 
-def test_what_is_wrong_is_said_though_its_step_is_not_shown(stopped: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_reported_though_their_steps_are_not_shown(stopped: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     stopped |= {"violations": [{"access": 2, "text": "a wrong value", "found": 1, "expected": [1]}]}
     text.print_trace(parts.of(stopped, range(1)), text.end_texts(stopped))
     said = capsys.readouterr().out

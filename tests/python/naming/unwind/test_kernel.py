@@ -56,14 +56,14 @@ def test_orc_tables_lead_through_frames_with_and_without_rbp_to_the_saved_regist
     assert found[:4] == [INNER + 4, MIDDLE + 4, OUTER + 8, ENTRY + 2]
 
 
-def test_the_users_part_follows_even_where_the_kernels_breaks() -> None:
+def test_the_users_part_of_a_chain_follows_even_where_the_kernels_part_breaks_off() -> None:
     user = words(0, 0)
     stack = words(1, 2, 3) + saved(rip=0x401000, cs=0x33, rsp=0x7FFF0000, rbp=0)
     found = Unwinder(orc.of(tables(ROWS, False), OLD), 0, lambda address, cr3: None).chain(sample(0xFFFFFFFFC0001234, stack, user))
     assert found == [0xFFFFFFFFC0001234, 0x401000]
 
 
-def test_the_users_part_follows_from_the_stack_of_the_entry_code_with_the_registers_that_are_not_saved_yet() -> None:
+def test_in_the_entry_code_the_users_part_follows_from_the_registers_not_yet_saved() -> None:
     user = words(0, 0x7FFF1000, 0x402000)  # the frame of the interrupted function, by rbp
     pushed = words(0x401000, 0x33, 0x202, 0x7FFF0000, 0x2B)
     kept = dict.fromkeys(("rbx", "r12", "r13", "r14", "r15"), 0)

@@ -84,7 +84,7 @@ def test_a_write_to_a_line_held_clean_and_alone_is_an_upgrade(shared: tuple[Path
 @pytest.mark.long
 @pytest.mark.parametrize(("options", "name"), [(("-g", "-O0", "-static"), "serve()::stats["), (("-O2",), "frame of serve()"),
                                                (("-O1", "-fno-omit-frame-pointer", "-g", "-no-pie"), "serve()::stats[")])
-def test_it_is_named_whatever_the_program_is_built_like(options: tuple[str, ...], name: str, tmp_path: Path,
-                                                         moscope_in: Callable[[Path], Moscope]) -> None:
+def test_stack_variables_are_named_with_any_options_of_the_compiler(options: tuple[str, ...], name: str, tmp_path: Path,
+                                                                     moscope_in: Callable[[Path], Moscope]) -> None:
     document = measured(tmp_path, moscope_in(tmp_path), "-fno-inline", *options)
     assert any(one["name"].startswith(f"frames:{name}") for one in document["points"][0]["top_names"])

@@ -27,7 +27,7 @@ def test_the_interval_holds_the_mean_in_nine_of_ten_series(correlation: float, w
     assert covered(correlation, windows) >= 0.9
 
 
-def test_windows_that_are_taken_as_independent_would_not_do() -> None:
+def test_intervals_that_take_windows_as_independent_are_too_narrow() -> None:
     numbers = random.Random(20)
     naive = 0
     for _ in range(200):

@@ -33,7 +33,7 @@ def test_intervals_hold_the_long_run_mean_in_17_of_20_runs(moscope: Moscope) -> 
 
 
 @pytest.mark.long
-def test_what_makes_stock_slower_than_pk_is_vfsmount_lock_and_another_seed_is_alike(moscope: Moscope, tmp_path: Path) -> None:
+def test_compare_blames_vfsmount_lock_for_the_slower_stock_kernel_and_finds_another_seed_alike(moscope: Moscope, tmp_path: Path) -> None:
     for out, kernel, seed in (("stock", "stock", "1"), ("pk", "pk", "1"), ("again", "stock", "2")):
         measured(moscope, "--workload", "exim", "--kernel", kernel, "--cores", "24", "--seed", seed, "--out", out)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs with a planted defect: how each is built and run, what a report must say first, and the experiment that tells the gain."""
+"""The programs with a planted defect: how each is built and run, what a report must say first, and the experiment that shows the gain."""
 
 import os
 import shutil

@@ -26,7 +26,7 @@ def slug(name: str, how: str = "padded") -> str:
     return Experiment(Subject(name, (name,), 1), how, []).slug
 
 
-def test_a_folder_is_called_as_the_lines_and_the_treatment() -> None:
+def test_a_folder_is_named_after_the_lines_and_the_treatment() -> None:
     assert slug("vfsmount_lock") == "vfsmount_lock-padded" and slug("page-2.x", "free") == "page-2.x-free"
     assert slug("packed:stats") == "packed_stats-padded-0918c558", "docs/run-directory.md has it"
 

@@ -18,7 +18,7 @@ def table(va: int, space: int) -> tuple[int, int] | None:
     return TABLE if space == SPACE and TABLE[0] <= va < TABLE[1] else None
 
 
-def test_a_page_goes_where_most_of_its_stall_is_and_the_rest_of_the_object_where_most_of_all_is() -> None:
+def test_a_page_moves_to_the_chip_with_most_of_its_stall_and_the_rest_to_that_with_most_of_all() -> None:
     found = pages.moved([line(0, 1, 2, 10), line(0, 2, 3, 6), line(0, 3, 3, 6), line(5, 0, 2, 9)], table)
     assert found == [{"page": 0x100 * PAGE, "node": 3}, {"page": 0x105 * PAGE, "node": 2},
                      {"address_space": SPACE, "first": TABLE[0], "end": TABLE[1], "node": 2}]

@@ -46,6 +46,6 @@ def test_a_text_of_the_document_cannot_end_its_script_element() -> None:
     assert "<b>" not in html(EMPTY)
 
 
-def test_the_page_names_no_other_place() -> None:
+def test_the_page_refers_to_no_other_file_or_address() -> None:
     assert set(re.findall(r"https?://[^\"' )]+", html(EMPTY))) == {"http://www.w3.org/2000/svg"}  # a name, never fetched
     assert not re.search(r"<(link|script|img)[^>]+(src|href)=\"(?!data:)", html(EMPTY))

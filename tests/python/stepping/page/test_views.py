@@ -206,7 +206,7 @@ def test_the_sequence_diagram_of_a_run_keeps_its_labels_within_their_columns(
     assert max(page.evaluate(widths)) < 78
 
 
-def test_an_access_says_what_it_was_an_instance_of(sharing: Any) -> None:
+def test_an_access_is_labelled_with_its_kind_of_sharing(sharing: Any) -> None:
     sharing.locator("[data-key='access 2']").click()
     assert sharing.locator("#accesses .remark").inner_text() == "false sharing"
 
