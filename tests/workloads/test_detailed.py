@@ -72,7 +72,7 @@ def total(attribution: dict[str, Any]) -> int:
 
 
 def warm(attribution: dict[str, Any]) -> int:
-    """What is exposed, cold misses apart: a timer interrupt may fall into the region, whose code and data are in no cache."""
+    """Exposed stall without cold misses: a timer interrupt may fall into the region, whose code and data are in no cache."""
     return int(attribution["exposed"] - attribution["classes"]["cold"]["stall"])
 
 
@@ -104,11 +104,11 @@ def test_packed_words_are_classed_as_false_sharing_and_padded_ones_have_none(mea
     line = packed["lines"][0]
     assert got.right and line["va"] in symbol("falseshare", "packed_counters")
     assert line["classes"]["false_sharing"]["stall"] > 0.95 * line["stall"] > 0.8 * warm(packed)
-    # Whoever lost the line is sent it, with what others wrote beside its own word; who has it still asks for the right alone.
+    # A core that has lost the line gets it, with what others wrote beside its own word; one that still has it requests only permission.
     sent = line["sent"]
     count = {kind: of_class["count"] for kind, of_class in line["classes"].items()}
-    # One that asked for the right is sent the line all the same if it was taken meanwhile, and not yet written. How often depends on
-    # how the cores' turns interleave: with two versions of the program, for less than 0.2 % and for 3.6 % of the lines sent.
+    # A core that requested only permission still gets the line if another core took it meanwhile and has not written it. How often
+    # depends on how the cores interleave: with two versions of the program, for less than 0.2 % and for 3.6 % of the lines sent.
     assert 0 <= sent - count["false_sharing"] <= sent / 20 and sum(count.values()) == line["transfers"], (count, sent)
     assert count["upgrade"] > 100 and count["false_sharing"] + count["upgrade"] > 0.99 * line["transfers"]
     padded, got = measured("falseshare-padded", 60000)
@@ -127,7 +127,7 @@ def test_waiting_for_a_ticket_lock_is_on_the_locks_line(measured: Callable[..., 
     assert line["stall"] + section["stall"] > 0.95 * warm(attribution)
 
 
-def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_locks_to_each_waiters_own_line(
+def test_spin_iterations_belong_to_the_lock_for_a_ticket_lock_and_to_each_waiters_line_for_an_mcs_lock(
         measured: Callable[..., Measured]) -> None:
     ticket, _ = measured("ticketlock", 600)
     line = ticket["lines"][0]
@@ -145,8 +145,7 @@ def test_turns_of_a_ticket_locks_loop_belong_to_the_lock_and_those_of_an_mcs_loc
         assert sum(pair["spin"] for one in attribution["lines"] for pair in one["pairs"]) == attribution["spin"]
 
 
-def test_what_a_guest_does_and_shows_is_the_same_on_every_protocol_and_topology_and_only_its_times_are_not(booted: Callable[...,
-                                                                                                                            Any]) -> None:
+def test_protocol_and_topology_change_the_guests_times_but_not_what_it_does_and_prints(booted: Callable[..., Any]) -> None:
     """From the same prompt, on four cores of four chips: detailed mode from the region's beginning until the results have been shown."""
     w = workloads.find("counter")
     seen_with: dict[tuple[str, ...], tuple[str, int, int]] = {}

@@ -38,7 +38,7 @@ def wait_for(process: "subprocess.Popen[str]", there: Callable[[], bool]) -> Non
         assert time.monotonic() < until and process.poll() is None
 
 
-def test_so_many_messages_of_each_client_arrive_over_connections_of_ten(spool: Path) -> None:
+def test_each_clients_messages_arrive_over_connections_of_at_most_ten_messages(spool: Path) -> None:
     status, got, err = ended(start(spool, "--clients", "5", "--messages", "23"))
     assert (status, err) == (0, "") and got.right
     # The first connection of client i carries i + 1 messages.

@@ -57,7 +57,7 @@ def test_mail_flows_in_the_guest_until_ctrl_c_and_every_message_arrives(booted: 
     assert got.right and got.values["clients"] == 8 and got.values["operations"] == guest.operations()
 
 
-def test_mail_ends_by_itself_after_so_many_messages(booted: Callable[[], Any]) -> None:
+def test_mail_ends_by_itself_after_the_given_number_of_messages(booted: Callable[[], Any]) -> None:
     w, guest = workloads.find("exim"), booted()
     guest.type(w.command(4, "--operations", "8"))
     guest.wait_for("workbegin")

@@ -20,14 +20,14 @@ Run = Callable[..., tuple[int, Results]]
 
 @pytest.mark.parametrize("family, variant", [("counter", "shared"), ("counter", "percore"), ("counter", "sloppy"), ("ticketlock", "ticket"),
                                              ("ticketlock", "mcs"), ("falseshare", "packed"), ("falseshare", "padded")])
-def test_so_many_operations_are_done_by_each_thread_and_none_is_lost(on_the_host: Run, family: str, variant: str) -> None:
+def test_each_thread_does_the_given_number_of_operations_and_none_is_lost(on_the_host: Run, family: str, variant: str) -> None:
     status, got = on_the_host(family, variant, "--cores", "3", "--operations", "2000")
     assert status == 0 and got.right
     assert got.values["operations"] == 3 * 2000 and got.values["variant"] == variant
 
 
 @pytest.mark.parametrize("variant", ["dentry", "mount", "lookup", "table", "open", "seek"])
-def test_a_storm_does_its_calls_in_processes_and_leaves_nothing(on_the_host: Run, variant: str, tmp_path: Path) -> None:
+def test_a_file_system_stress_test_makes_its_calls_in_processes_and_leaves_nothing(on_the_host: Run, variant: str, tmp_path: Path) -> None:
     folder = tmp_path / "storm"
     status, got = on_the_host("vfsfix", variant, "--directory", str(folder), "--cores", "3", "--operations", "500")
     assert status == 0 and got.right and not folder.exists()
@@ -35,7 +35,7 @@ def test_a_storm_does_its_calls_in_processes_and_leaves_nothing(on_the_host: Run
 
 
 @pytest.mark.parametrize("variant", ["route", "memory", "inode", "dentry", "accept"])
-def test_a_storm_of_the_network_does_its_calls_in_processes(on_the_host: Run, variant: str) -> None:
+def test_a_network_stress_test_makes_its_calls_in_processes(on_the_host: Run, variant: str) -> None:
     status, got = on_the_host("netfix", variant, "--cores", "3", "--operations", "200")
     assert status == 0 and got.right and got.values["wrong"] == 0
     assert got.values["operations"] == 3 * 200 and got.values["processes"] == 3 and got.values["variant"] == variant
@@ -128,7 +128,7 @@ def test_processes_end_after_the_seconds_given(on_the_host: Run, tmp_path: Path,
 
 
 def test_the_lock_changes_hands(on_the_host: Run) -> None:
-    # By time: of a few thousand operations, a thread on a busy host does all before the other begins.
+    # The run ends by time: with a few thousand operations, one thread on a busy host may do all of them before the other begins.
     status, got = on_the_host("ticketlock", "ticket", "--cores", "2", "--seconds", "1")
     assert status == 0 and got.values["handoffs"] > 5000 and got.values["handoff_cycles"] > 20
 
