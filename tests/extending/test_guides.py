@@ -29,7 +29,7 @@ def test_the_guide_works_as_written(guide: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda p: p.stem)
 def test_the_guides_code_has_its_places_in_the_sources(guide: Path, tmp_path: Path) -> None:
-    """Guides that are followed in long runs only are kept true to the sources by this."""
+    """Finds guides that no longer fit the sources, also those that only long runs follow."""
     found = follow.writing(guide.read_text(encoding="utf-8"), guide.name)
     assert found, "a guide adds something"
     for block in found:

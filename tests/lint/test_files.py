@@ -75,7 +75,7 @@ def test_no_mark_of_unfinished_work() -> None:
     assert not marks, "\n".join(marks)
 
 
-def test_no_path_of_somebodys_machine() -> None:
+def test_no_file_contains_a_path_of_one_developers_machine() -> None:
     found = [f"{f}:{i}: {line.strip()}" for f in FILES for i, line in enumerate(text_of(f).splitlines(), 1)
              if MACHINE_PATH.search(line)]
     assert not found, "\n".join(found)

@@ -121,5 +121,5 @@ def test_a_second_list_or_layout_is_found(suffix: str, text: str) -> None:
     (".cc", "// busy, idle, core, memory\n"),
     (".hh", "struct TransactionRecord;\nclass Reader : public TransactionRecord {};\n"),
 ])
-def test_uses_are_not_taken_for_lists(suffix: str, text: str) -> None:
+def test_uses_of_a_name_are_not_taken_for_lists(suffix: str, text: str) -> None:
     assert not list(FAULTS[suffix](text))
