@@ -50,6 +50,7 @@ def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFi
 
 def interrupted_already() -> None:
     """In a process that begins: an interruption waits, as it does for a start that has not come as far as to answer it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores interruptions, and so would its children
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.kill(os.getpid(), signal.SIGINT)
 

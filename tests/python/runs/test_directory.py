@@ -84,7 +84,7 @@ def test_two_or_more_threads_are_the_same_option_and_one_is_another(plan: MakePl
 
 def test_options_that_were_refused_before_any_point_was_measured_can_be_corrected(plan: MakePlan, shared: Shared, tmp_path: Path) -> None:
     wrong = plan(1)
-    with pytest.raises(UserError, match="there is no such file"):
+    with pytest.raises(UserError, match="No such file or directory"):
         main.run(replace(wrong, points=[replace(p, kernel=str(tmp_path / "bzImage")) for p in wrong.points]), shared)
     assert directory.open_for(wrong) == {}
 
