@@ -5,15 +5,15 @@ import { byId, fill, h } from "../dom.js";
 const GLOSSARY = [
   ["home", "the node whose memory has the line; it orders the transactions of the line"],
   ["home agent", "the part of a home that handles requests"],
-  ["probe", "a message that looks for the line in other caches; an invalidating one takes their copies"],
-  ["probe filter", "the home's table of lines that caches have, with the chip of the owner"],
-  ["Owner=L3Cache-N", "a cache of chip N owns the line: the L3 or one of the cores; the home knows chips alone"],
-  ["requestor", "the core or device whose access it is"],
+  ["probe", "a message that asks a cache about a line; an invalidating probe takes its copy"],
+  ["probe filter", "the home's table of the lines that caches hold, with the chip of the owner"],
+  ["Owner=L3Cache-N", "a cache of chip N owns the line: the L3 or one of the cores; the home knows only the chip"],
+  ["requestor", "the core or device that issued the access"],
   ["invalidation", "a cache loses its copy because another core or device wants the line"],
   ["crossbar", "connects cores, L3, home and links of a chip"],
-  ["credits", "places in the next buffer; a message waits for one"],
-  ["pending transaction", "what a controller notes of a transaction until its end, field by field"],
-  ["event", "what a message or an access is to a controller; a transition is chosen by state and event"],
+  ["credits", "rights to send to the next buffer, one for each free place; a message waits for one"],
+  ["pending transaction", "the fields in which a controller records a transaction until it ends"],
+  ["event", "what a message or an access means to a controller; state and event select a transition"],
   ["I, NP, other states", "the state panel and the transition table describe each"],
 ];
 
@@ -70,7 +70,7 @@ export class Keys {
           ),
         ),
       ),
-      h("p", null, "Tab moves between buttons, Enter presses one. Page up and down scroll the panel that a number has shown."),
+      h("p", null, "Tab moves between buttons, Enter presses one. Page Up and Page Down scroll the panel that a number key opened."),
       h("h2", null, "Words"),
       h(
         "dl",

@@ -130,7 +130,7 @@ export class Live {
   askDelay(message) {
     const { app } = this;
     if (!delayable(message)) {
-      app.say("A core's own request and what DRAM sends cannot be delayed.");
+      app.say("A core's request to its own caches and a message from DRAM cannot be delayed.");
       return;
     }
     const cycles = h("input", { name: "cycles", type: "number", min: "1", value: "100", required: true, autofocus: true });

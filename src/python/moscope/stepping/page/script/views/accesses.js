@@ -31,7 +31,7 @@ export class AccessesView {
     fill(
       this.panel,
       h("h2", null, "Accesses", h("small", null, `${shown.length} · latency in ${app.inCycles ? "cycles" : "ns"}`)),
-      h("p", { class: "hint" }, "Select an access to see why it took its time.", this.notation(shown)),
+      h("p", { class: "hint" }, "Select an access to see why it took so long.", this.notation(shown)),
       h(
         "ol",
         { class: "accesses" },
@@ -154,7 +154,7 @@ export class AccessesView {
       ),
       !access.run && access.issued !== null && [
         h("h3", null, "Step by step", h("small", null, `${since} since its issue at ${app.now(access.issued, false)}`)),
-        h("p", { class: "hint" }, "+ is what a message takes, crossbars and waiting included. Between two rows a place looks the line up."),
+        h("p", { class: "hint" }, "+ is a message's time, with crossbars and waiting. Between two rows, a controller looks up the line."),
         h("ol", { class: "way-list" }, this.legs(access)),
       ],
     );

@@ -33,8 +33,8 @@ export class CompareView {
           "p",
           { class: "hint" },
           app.settings.live
-            ? "There is one history. A click on a core adds an access, a click on a message delays it: each makes a second history."
-            : "This page is a file with one history. ./moscope step serves a page on which a second one can be made and compared here.",
+            ? "There is one history. Click a core to add an access, or a message to delay it: either makes a second history."
+            : "This page is a file with one history. ./moscope step serves a page that can make a second one and compare the two here.",
         ),
       );
       return;

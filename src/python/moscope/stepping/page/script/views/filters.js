@@ -25,7 +25,7 @@ export class FiltersView {
     } else
       app.say(
         app.breakpoints.some((point) => point.on)
-          ? `No breakpoint further ${dir > 0 ? "on" : "back"}.`
+          ? `No ${dir > 0 ? "later" : "earlier"} moment meets a breakpoint.`
           : "No breakpoint is set: see Filters and breakpoints.",
       );
   }
@@ -106,7 +106,7 @@ export class FiltersView {
         "chip",
         app.history.machine.chips.map((c) => [String(c.chip), `chip ${c.chip}`]),
       ),
-      h("p", { class: "hint" }, "Steps, states and the time line leave out what is filtered."),
+      h("p", { class: "hint" }, "Steps, states and the time line show only what the filters let through."),
     );
   }
 
