@@ -19,7 +19,7 @@ STYLE = """
 .sides{margin-top:14px}.sides b{display:inline-block;width:1.4em}
 @media (max-width:640px){td:empty{display:none}.delta{padding-top:7px}.delta i{height:12px}}
 """
-NOTE = ("A difference is B less A. Core time is that of all cores in use. The rows of a list add up to the difference of all core time. "
+NOTE = ("A difference is B minus A. Core time is that of all cores in use. The rows of a list add up to the difference of all core time. "
         "Faint bars are within the error: the 95 % interval of the difference, from the spread of the windows.")
 
 

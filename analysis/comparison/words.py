@@ -40,13 +40,13 @@ def headline(pair: Row) -> str:
     """The answer: whether the two differ, by how much, and what accounts for most of it."""
     rate = pair["throughput"]
     if rate is None:
-        text = "No operations are counted on both sides, so times are compared by simulated time"
+        text = "Neither side counts operations, so times are compared per simulated millisecond"
     else:
         text = f"B finishes {amount(rate['b'])} {pair['operation']} per second, A {amount(rate['a'])}: {change(rate)}"
     if pair["alike"]:
         return f"The two are alike. {text}, which is within the error of the difference (95 %)." if rate else f"The two are alike. {text}."
     if pair["alike"] is None:
-        return f"{text}. Whether they differ is not known, as a figure of one of them has no known error: expected more windows."
+        return f"{text}. Whether A and B differ is unknown, because a figure of one of them has no known error: measure more windows."
     first = next((row for row in pair["lines"] if row["kind"] not in ("rest", "others")), None)
     if first is None:
         return f"{text}."
@@ -54,8 +54,8 @@ def headline(pair: Row) -> str:
     if abs(whole) < 1e-9 * pair["whole"]["a"]:  # rounding
         whole = 0.0
     share = f", {100 * first['difference'] / whole:.0f} % of the difference" if whole and 0 < first["difference"] / whole <= 1 else ""
-    return (f"{text}. Of core time ({signed(whole)} {pair['unit'].replace(' of core time', '')}), the line {first['name']} accounts for "
-            f"{signed(first['difference'])} µs{share}.")
+    return (f"{text}. Core time differs by {signed(whole)} {pair['unit'].replace(' of core time', '')}; waiting for the line "
+            f"{first['name']} accounts for {signed(first['difference'])} µs{share}.")
 
 
 def figures(pair: Row) -> list[tuple[str, str, str, str, str]]:

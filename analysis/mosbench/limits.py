@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What limits an application on many cores: where the core time goes that an operation takes more than on one core.
+"""What limits an application on many cores: the causes of the core time that an operation takes there in addition to that on one core.
 
 The additional time of an operation is divided by cause (analysis/mosbench/account.py), and the largest part names the limit. A limit
 that the hardware counts itself comes first: a card at its packet limit, or that drops received packets while cores are idle.
@@ -36,7 +36,7 @@ def limit(one: Point, many: Point) -> Limit:
     busy = {does: share for way, does in (("in", "receives"), ("out", "sends")) if (share := card_busy(many, way)) >= CARD_BUSY}
     if busy:
         share = min(*busy.values(), 1.0)
-        return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can, in {share:.0%} of the time")
+        return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can for {share:.0%} of the time")
     dropped = drops(many)
     if dropped >= DROPPED and causes(many).get("idle", 0.0) >= IDLE:
         return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")

@@ -30,10 +30,10 @@ def ratios(results: Results) -> str:
             rows.append([esc(a.title), esc(c.label), f"{c.ratio:.2f}{error}" if c.ratio is not None else "–",
                          esc(f"{known.text} ({known.why})") if known else "–", apart,
                          esc(_said(limit(*c.ends) if c.ends else None))])
-    note = ("The difference is from the nearer end of the paper's range. A dash stands for what the paper does not give, and for what "
-            f"lacks a point on 1 core or on {results.most_cores} cores.")
+    note = ("The difference is from the nearer end of the paper's range. A dash means that the paper gives no value, or that the curve "
+            f"has no point on 1 core or on {results.most_cores} cores.")
     return table(f"Throughput per core on {results.most_cores} cores relative to one core",
-                 ["application", "curve", "moscope", "paper", "difference", "what takes the additional time of an operation"],
+                 ["application", "curve", "moscope", "paper", "difference", "what the additional time of an operation is spent on"],
                  rows, [2, 4]) + f'<p class="unit">{esc(note)}</p>'
 
 
@@ -43,7 +43,7 @@ def failures(results: Results) -> str:
     items = "".join(f"<li>{esc(f['error'].splitlines()[0] if f['error'] else f['kind'])}<br>{code(f['command'])}</li>"
                     for f in results.failed[:20])
     return (f'<div class="notice" role="note"><strong>{count(len(results.failed), "point")} failed.</strong> '
-            f"The command repeats a point alone.<ul>{items}</ul></div>")
+            f"Each command repeats its point alone.<ul>{items}</ul></div>")
 
 
 def section(one: Application, figures: str) -> str:

@@ -32,10 +32,11 @@ def _curve(sweep: Sweep, wanted: Expression) -> str:
     if wide is None:
         return ""
     means = curves.averaged(sweep, wanted)
-    over = f"; points are means over {', '.join(means)}." if means else " of the windows, where known."
+    over = f"; points are means over {', '.join(means)}." if means else " over the windows, where known."
     caption = f"Error bars are standard errors{over}"
     if failed := curves.lacking(sweep, wanted):
-        caption += f" {failed} of {len(sweep.rows)} points failed and are in no mean: means of fewer points may differ for that reason."
+        caption += (f" {failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for "
+                    "this reason.")
     return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False))
 
 

@@ -35,7 +35,7 @@ def failures(sweep: Sweep) -> str:
     items = "".join(f"<li>{esc(f['error'].splitlines()[0] if f['error'] else f['kind'])}<br>{code(f['command'])}</li>"
                     for f in sweep.failed[:MOST_FAILURES])
     return (f'<div class="notice" role="note"><strong>{len(sweep.failed)} of {len(sweep.rows)} points failed.</strong> '
-            f"The command repeats a point alone.<ul>{items}</ul></div>")
+            f"Each command repeats its point alone.<ul>{items}</ul></div>")
 
 
 def section(sweep: Sweep, figure: str, drawn: Drawn) -> str:
@@ -44,7 +44,7 @@ def section(sweep: Sweep, figure: str, drawn: Drawn) -> str:
 
 
 def document(sweep: Sweep, figures: list[str], drawn: Drawn, topologies: str) -> str:
-    axes = ", ".join(f"{n} ({len(v)})" for n, v in sweep.varied.items()) or "no axis of several values"
+    axes = ", ".join(f"{n} ({len(v)})" for n, v in sweep.varied.items()) or "no axis with several values"
     body = [f'<header><p class="brand">moscope</p><h1>Sweep {esc(sweep.name)}</h1>'
             f'<p class="sub">{esc(sweep.job)} · {len(sweep.rows):,} points, {len(sweep.done):,} finished · {esc(axes)}</p></header>',
             failures(sweep), *(section(sweep, f, drawn) for f in figures)]

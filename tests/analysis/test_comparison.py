@@ -153,7 +153,7 @@ def test_without_operations_the_headline_gives_core_time_per_simulated_time(stoc
                          for source, more in zip((stock, faster), uncounted, strict=True)))
     assert pair["alike"] is False
     said = words.headline({**pair, "whole": {**pair["whole"], "difference": 1e-12}})  # as sums of shares come out
-    assert "Of core time (0 µs per simulated ms), the line mount_lock accounts for -" in said
+    assert "Core time differs by 0 µs per simulated ms; waiting for the line mount_lock accounts for -" in said
     assert said.count("simulated ms") == 1
 
 

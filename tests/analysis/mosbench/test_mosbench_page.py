@@ -202,9 +202,9 @@ def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_t
     assert limit(one, busy).cause != "card"
     assert limit(one, idle).text == "the network card drops 10.0% of the packets; cores are idle 50% of the time"
     limited = point(48, 2400, idle=0.05, network={"in_busy_ns": 0, "out_busy_ns": busy.window_fs // 1_000_000 * 97 // 100})
-    assert limit(one, limited).text == "the network card sends as many packets as it can, in 97% of the time"
+    assert limit(one, limited).text == "the network card sends as many packets as it can for 97% of the time"
     limited.record["network"]["in_busy_ns"] = busy.window_fs // 1_000_000
-    assert limit(one, limited).text == "the network card receives and sends as many packets as it can, in 97% of the time"
+    assert limit(one, limited).text == "the network card receives and sends as many packets as it can for 97% of the time"
     limited.record["network"] = {"in_busy_ns": 0, "out_busy_ns": busy.window_fs // 2_000_000}
     assert limit(one, limited).cause != "card"
 
