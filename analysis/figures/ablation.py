@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Throughput by setting of the kernel's fixes: each on alone over the stock kernel, each off alone from the patched one."""
+"""Throughput by setting of the kernel's fixes: the stock kernel with some fixes, the patched one without some."""
 
 import re
 
@@ -38,7 +38,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(len(found), 1, squeeze=False, height_ratios=[2 + len(points) for points in found]).reshape(-1)
     for ax, points in zip(axes, found, strict=True):
         _bars(ax, points)
-    style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES.values()], ["on over stock", "off from pk"], 2)
+    style.legend_above(fig, [Patch(color=style.color(r)) for r in ROLES.values()], ["starting from stock", "starting from pk"], 2)
     return fig
 
 

@@ -32,9 +32,9 @@ def draw(point: Point, wide: bool) -> Figure | None:
     line(axes[1], [row["fifo_frames"] for row in rows], IN, "in the receive FIFO")
     line(axes[1], [row["out_waiting"] for row in rows], OUT, "in all transmit queues")
     line(axes[1], [row["out_fifo_frames"] for row in rows], OUT_FIFO, "in the transmit FIFO")
-    axes[1].set(title="Frames that wait", ylabel="frames")
-    line(axes[2], [row["in_buffers_least"] for row in rows], IN, "in the emptiest receive queue")
-    axes[2].set(title="Buffers left for frames that come", ylabel="buffers")
+    axes[1].set(title="Waiting frames", ylabel="frames")
+    line(axes[2], [row["in_buffers_least"] for row in rows], IN, "in the queue with the fewest")
+    axes[2].set(title="Free receive buffers", ylabel="buffers")
     if dropped:
         for name, (role, _) in zip(dropped, style.SERIES, strict=False):
             line(axes[3], [row[name] for row in rows], role, DROPS[name])
@@ -56,8 +56,9 @@ def caption(point: Point) -> str:
     rows = moments(point)
     received, sent = total(rows, "in_packets"), total(rows, "out_packets")
     lost = [f"{total(rows, name):,} ({reason})" for name, reason in DROPS.items() if total(rows, name)]
-    return (f"{received:,} packets received, {sent:,} sent; dropped: {' and '.join(lost) if lost else 'none'}. Counts are of intervals "
-            "of a twenty-fifth of a window, depths are those at their ends. The table card_queues has each queue.")
+    return (f"{received:,} packets received, {sent:,} sent; dropped: {' and '.join(lost) if lost else 'none'}. Each window is "
+            "divided into 25 intervals. Packets are counted over an interval; frames and buffers are those at its end. The table "
+            "card_queues has each queue.")
 
 
-FIGURE = Spec("card", "point", 80, "What the network card moved and held", caption, draw)
+FIGURE = Spec("card", "point", 80, "Packets and queues of the network card", caption, draw)

@@ -49,9 +49,9 @@ def draw(point: Point, wide: bool) -> Figure | None:
     right.spines["left"].set_visible(False)
     right.tick_params(axis="y", length=0)
     right.set_xlabel("mean ns per transaction")
-    right.set_title("What it adds up from")
+    right.set_title("Mean by segment")
     if beyond:
-        fig.supxlabel(f"{beyond:,} more have no end recorded", fontsize=8.5, color=style.color("muted"))
+        fig.supxlabel(f"{beyond:,} more transactions have no recorded end", fontsize=8.5, color=style.color("muted"))
     return fig
 
 
@@ -64,7 +64,7 @@ ROW, CHARACTER = {True: 0.055, False: 0.085}, {True: 0.0115, False: 0.0245}
 
 
 def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
-    """Lines at the paper's idle latencies: longer transactions waited. The labels are in rows above the bars. Each is to the right of its
+    """Lines at the paper's idle latencies. The labels are in rows above the bars. Each is to the right of its
     line and below the labels of the lines before it, so that it crosses no other line. The axis is extended where that needs room."""
     known = [(name, 1 + math.log2(ns)) for name, ns in paper.IDLE_LATENCY_NS if 1 + math.log2(ns) < buckets]
     bars = ax.get_ylim()[1]
@@ -82,8 +82,8 @@ def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
 def caption(point: Point) -> str:
     text = "All transactions of all cores in the measured windows."
     if point.of_paper:
-        text += (" Dotted lines mark the idle load latencies published for the machine. Transactions to the right of them waited in "
-                 "queues or for other cores.")
+        text += (" Dotted lines mark the idle load latencies published for the machine. Transactions slower than the farthest DRAM "
+                 "waited in queues or for other cores.")
     return text
 
 

@@ -36,7 +36,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
             ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
             ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
             ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
-            ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("how many" if what == "count" else "what they cost"))
+            ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("number" if what == "count" else "stall"))
     kinds = [k for k in CLASSES if k in used]
     style.legend_above(fig, [Patch(color=style.color(k)) for k in kinds], [style.LABELS[k] for k in kinds], 5 if wide else 3)
     return fig
@@ -47,5 +47,5 @@ def _divisor(p: Point, by_op: bool) -> float:
 
 
 FIGURE = Spec("misses", "run", 40, "Misses by class",
-              "Transactions beyond L1, and the stall that they cost. " + " ".join(
+              "Transactions beyond L1, and the stall that they cause. " + " ".join(
                   f"{MISS_CLASS.label(c).capitalize()}: {MISS_CLASS[c].sentence}." for c in CLASSES), draw)

@@ -72,10 +72,11 @@ def apart(values: list[int], distance: float) -> list[int]:
 
 
 def caption(run: Run) -> str:
-    text = "Error bars are the standard error over repeated windows. A flat line per core is perfect scaling."
+    text = "Error bars are the standard error over repeated windows. A flat curve of throughput per core is perfect scaling."
     if run.of_paper and any(p.workload in paper.THROUGHPUT for p in run.points):
         text += (" The paper's values were measured on the real machine with Linux 2.6.35 and the real application. moscope's values are "
-                 "predictions for another kernel and a replica of the workload. Compare the shapes of the curves first, then the values.")
+                 "predictions for another kernel and a program that imitates the application. Compare the shapes of the curves first, then "
+                 "the values.")
     return text
 
 

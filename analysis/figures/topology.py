@@ -81,5 +81,5 @@ def _arrow(ax: Axes, a: tuple[float, float], b: tuple[float, float], share: floa
 
 
 FIGURE = Spec("topology", "point", 70, "Traffic on links and nodes",
-              "Each arrow is one direction of a HyperTransport link, each box the DRAM of a node. The stronger the colour, the larger the "
-              "share of time in which it is in use; the numbers are GB/s, on links with packet headers.", draw)
+              "Each arrow is one direction of a HyperTransport link, each box the DRAM of a node. A stronger colour means that it is in "
+              "use for a larger share of the time. The numbers are GB/s; those of links include packet headers.", draw)

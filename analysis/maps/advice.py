@@ -31,8 +31,8 @@ def false_sharing(line: LineMap) -> Advice | None:
     """Fields that are written by different cores share the line."""
     written = [area for area in line.used if area.written]
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
-        return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). What different cores write should "
-                      "lie 64 bytes apart: align each part to 64 bytes.", (written[0].name,))
+        return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
+                      "a line of its own: align each part to 64 bytes.", (written[0].name,))
     if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written):
         return None
     names = tuple(area.name for area in written)
@@ -52,18 +52,19 @@ def lock(line: LineMap) -> Advice | None:
         name = found[0] if found else area.name
         if found and found[1] == QUEUED:
             return Advice("lock", f"Cores wait in the queue of a lock: {name} is the node of a waiter and does not identify the lock. The "
-                          "waiting functions and their callers do. Hold that lock for a shorter time, or split it so that fewer cores meet "
-                          "at it.", (name,))
+                          "waiting functions and their callers do. Hold that lock for a shorter time, or split it so that fewer cores "
+                          "compete for it.", (name,))
         beside = [other.name for other in line.used if other is not area and other.written and not (
             found and lock_of(other.name, other.kind) == found)]
         if sum(code.waiting for code in area.waits if READERS.search(code.function)) >= MAIN * max(area.waiting, 1):
-            text = (f"{name} is a lock that readers share, but each of them writes it twice, so they wait for one another however short "
-                    "they hold it. Give each core a lock on a line of its own, of which a writer takes all, or let readers go without a "
-                    "lock (RCU, sequence counter).")
+            text = (f"{name} is a lock that readers share. Each reader writes it when it takes the lock and when it releases it, so "
+                    "readers wait for each other even if they hold it only briefly. Give each core a lock on a line of its own, and let "
+                    "writers take all of these locks; or let readers do without a lock (RCU, sequence counter).")
         else:
-            text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores meet at it."
+            text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores compete for it."
         if beside:
-            text += f" It shares the line with {listed(beside)}, which its waiters take away from its holder: move that to another line."
+            text += (f" Its line also holds {listed(beside)}. Waiters take this line away from the lock's holder: move that data to "
+                     "another line.")
         return Advice("lock", text, (name, *beside))
     return None
 
@@ -88,16 +89,16 @@ def read_mostly(line: LineMap) -> Advice | None:
     hot = max(written, key=lambda area: area.transactions)
     names = tuple(area.name for area in read)
     verb, object_ = ("is", "it") if len(names) == 1 else ("are", "them")
-    return Advice("read_mostly", f"{listed(names)} {verb} only read, and {verb} lost at each write of {hot.name}. Move {object_} to a line "
-                  "that is not written.", names)
+    return Advice("read_mostly", f"{listed(names)} {verb} only read, but cores lose {object_} at each write of {hot.name}. Move "
+                  f"{object_} to a line that is not written.", names)
 
 
 def not_shared(line: LineMap) -> Advice | None:
     """Cores wait for the line although no other core writes it."""
     if sum(_share(line, miss) for miss in ALONE) < MAIN:
         return None
-    return Advice("not_shared", "No other core takes this line away: it is fetched because it was replaced or never there. Less data, or "
-                  "data in the order of its use, helps here; padding does not.", ())
+    return Advice("not_shared", "No other core takes this line away: cores miss it because their caches replaced it or never had it. Use "
+                  "less data, or store it in the order of its use; padding does not help.", ())
 
 
 RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, one_word, read_mostly, not_shared)

@@ -27,7 +27,8 @@ TERMS = (
      "memory stall. A waiter in a queued lock reads a line of its own."),
     ("waiting", "Memory stall and spinning together: what a line costs."),
     *((MISS_CLASS.label(c), f"Memory stall, because {MISS_CLASS[c].sentence}.") for c in CLASSES),
-    (style.LABELS["without_class"], "Memory stall whose transaction had not ended with the last window, at most one transaction per core."),
+    (style.LABELS["without_class"], "Memory stall whose transaction had not ended when the last window ended, at most one transaction per "
+     "core."),
     ("core stall", "Stalls without a memory transaction: slow instructions, such as divisions, and device registers."),
 )
 

@@ -22,9 +22,9 @@ def section(p: Point) -> str:
     count = sum(one.samples for one in found)
     waited = number(sum(one.waiting for one in found) / FS_PER_US, 1)
     note = (f"{number(count)} samples of the stacks of waiting cores, {waited} µs of waiting. "
-            "Each function stands below the one that called it; its width is its share of the waiting. The last bar is the line of memory. "
-            "Click on a bar to enlarge it, on <i>all</i> to go back.")
-    return f'<section class="block"><h3>How the waiting was reached</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
+            "Each function is below the one that called it; its width is its share of the waiting. The lowest bar of a chain is the cache "
+            "line. Click a bar to enlarge it; click <i>all</i> to go back.")
+    return f'<section class="block"><h3>Call chains of the waiting</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
 
 
 def of_name(p: Point, name: str, kind: str, wait_share: float) -> str:

@@ -44,7 +44,7 @@ def headline(p: Point) -> str:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
     which = "one cache line" if first["lines"] == 1 else f"{number(first['lines'])} cache lines of one name"
-    text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of that is for {which}, {code(first['name'])}"
+    text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of the waiting is for {which}, {code(first['name'])}"
     text += contenders(first)
     if len(lines) == 1 or first["wait_share"] > ALMOST_ALL:
         return f"{text}."
@@ -133,7 +133,7 @@ def _details(p: Point, line: dict[str, Any], facts: str) -> str:
         return f'<details><summary class="facts">{facts}</summary>{mapped}{_sources(line, whole)}{sent}</details>'
     rows = [(code(a) if a != NO_WRITER else f'<span class="quiet">{a}</span>', code(b), number(waited / FS_PER_US, 1),
              esc(percent(waited / whole))) for a, b, waited in pairs[:12]]
-    head = ("last written by", "waits", "waiting (µs)", "of waiting for it")
+    head = ("last writer", "waiter", "waiting (µs)", "share of waiting")
     inner = table(f"Writers and waiters of {line['name']}", head, rows, (2, 3))
     return f'<details><summary class="facts">{facts}</summary>{mapped}{inner}{sent}</details>'
 
@@ -147,7 +147,7 @@ def _sources(line: dict[str, Any], whole: float) -> str:
 
     rows = [(place(one, "writer"), place(one, "waiter"), code(one["accessed"] or ""), number(one["waiting"] / FS_PER_US, 1),
              esc(percent(one["waiting"] / whole))) for one in line["sources"]]
-    return table(f"Writers and waiters of {line['name']}", ("last written by", "waits", "for", "µs", "share"),
+    return table(f"Writers and waiters of {line['name']}", ("last writer", "waiter", "accessed", "waiting (µs)", "share"),
                  rows, (3, 4))
 
 
@@ -182,9 +182,9 @@ def section(p: Point) -> str:
     said = p.record.get("bottleneck")
     summary = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
-            '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour says why the cache line '
-            'was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name are one entry. '
-            'Open an entry for its bytes, and for each writer and waiter.'
+            '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
+            'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
+            'are one entry. Open an entry to see its bytes and each pair of writer and waiter.'
             f'{_reach(names, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 

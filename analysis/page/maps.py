@@ -34,8 +34,9 @@ def _map(one: LineMap, name: str, said: list[Advice]) -> str:
     address = f"{one.line['line']:#x}"
     share = percent(one.waiting / one.whole if one.whole else 0.0, 1)
     whose = f" {code(one.line['object'])}," if one.line["object"] else ""
-    head = (f'<p class="unit">The line’s 64 bytes:{whose} address {esc(address)}, {esc(share)} of all waiting. The darker, the more '
-            f"waiting for accesses that begin there; a bar marks written bytes; letters are the fields below. {_cores_known(one)}</p>")
+    head = (f'<p class="unit">The line’s 64 bytes:{whose} address {esc(address)}, {esc(share)} of all waiting. A stronger colour '
+            f"means more waiting for accesses that begin at the byte. A bar marks written bytes; letters refer to the fields below. "
+            f"{_cores_known(one)}</p>")
     others = "".join(f'<div class="advice">{_said(found)}</div>' for found in said)
     return f'{head}{_grid(one)}{_fields(one, f"Fields of {name} at {address}")}{others}'
 

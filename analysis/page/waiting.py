@@ -23,7 +23,7 @@ def _block(title: str, note: str, head: Iterable[str], rows: Sequence[tuple[str,
 
 
 def kinds(p: Point) -> str:
-    return _block("Kinds of memory that are waited for",
+    return _block("Waiting by kind of memory",
                   "Exposed stall and spinning by the line's kind of memory, over all lines and cores.",
                   ("kind", "lines", *MEASURES), [
                       (esc(one["kind"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1),
@@ -32,7 +32,7 @@ def kinds(p: Point) -> str:
 
 
 def locks(p: Point) -> str:
-    return _block("Locks that are waited for", "Exposed stall and spinning by lock, over all objects of a kind and all cores. Waiters of "
+    return _block("Waiting by lock", "Exposed stall and spinning by lock, over all objects of a kind and all cores. Waiters of "
                   "queued locks read nodes of their own, which do not identify the lock. These nodes have rows of their own.",
                   ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), [
                       (code(one["lock"]), esc(percent(one["wait_share"], 1)), function_list(one["waiters"]), number(one["stall_us"], 1),
@@ -45,9 +45,10 @@ def _ns(value: float | None) -> str:
 
 
 def user_locks(p: Point) -> str:
-    return _block("Locks of programs", "Words that user code changes by locked operations and that are locks by name, type or function. "
-                  "Waiters are an average over the window; a wait lasts from the first attempt to the acquisition. Hand-offs go to another "
-                  "core; their distance is in links. Hold times are medians of the acquisitions whose release others had disturbed.",
+    return _block("Locks of programs", "Words that user code changes with locked operations, and whose name, type or functions are those "
+                  "of a lock. Waiters are an average over the windows; a wait lasts from the first attempt to the acquisition. Hand-offs "
+                  "go to another core; their distance is in links. A release that hits in its core's cache is not recorded: hold times "
+                  "are medians of the other acquisitions.",
                   ("lock", "of all waiting", "waiters", "acquisitions", "wait, mean (ns)", "longest (ns)", "held (ns)", "hand-offs",
                    "distance", "futex waits", "futex stall (µs)"), [
                       (code(one["name"]), esc(percent(one["wait_share"], 1)), number(one["waiters"], 2), number(one["acquisitions"]),
@@ -61,8 +62,8 @@ def functions(p: Point) -> str:
     overlap = any(one["misses_in_flight"] for one in shown)
     note = "Exposed stall, and time in spin loops, by the function that waited, summed over all cores."
     if overlap:
-        note += (" Misses in flight are loads that missed the first-level cache: how many a core has under way on average while it has "
-                 "any. Each is counted for the function that asked for the line.")
+        note += (" Misses in flight: the mean number of loads beyond the first-level cache that a core has under way while it has any. "
+                 "Each counts for the function that requested the line.")
     head = ("function", "in", *MEASURES, "transactions", *(["misses in flight"] if overlap else []))
     return _block("Functions that wait most", note, head, [
         (code(one["function"]), "kernel" if one["is_kernel"] else "user", number(one["stall_us"], 1), number(one["spin_us"], 1),

@@ -167,7 +167,7 @@ def test_the_card_is_drawn_over_time_and_its_drops_only_where_there_are_any(wide
     assert [row["at_us"] for row in rows] == [float(n) for n in range(1, 11)]
     assert (rows[2]["in_packets"], rows[2]["out_packets"], rows[2]["out_waiting"], rows[2]["fifo_frames"]) == (7, 4, 2, 4)
     titles = [ax.get_title(loc="left") for ax in drawn("card", one, wide).axes]
-    assert titles == ["Packets", "Frames that wait", "Buffers left for frames that come", "Packets dropped"]
+    assert titles == ["Packets", "Waiting frames", "Free receive buffers", "Packets dropped"]
     assert [text.get_text() for text in drawn("card", one, wide).axes[3].get_legend().get_texts()] == [
         "receive FIFO full", "no receive buffer"]
     figure = next(f for f in all_figures() if f.name == "card")

@@ -73,7 +73,7 @@ def test_the_page_shows_the_difference_between_two_kernels(whole: Path) -> None:
 
 def test_the_page_lists_locks_with_their_waiting_functions(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
-    start = page.index("<h3>Locks that are waited for</h3>", page.index('data-of="p-exim-distro-48"'))
+    start = page.index("<h3>Waiting by lock</h3>", page.index('data-of="p-exim-distro-48"'))
     rows = visible(page[start:page.index("</section>", start)].replace("</tr>", "\n")).splitlines()
     assert any("mount_lock" in row and "lookup_mnt" in row for row in rows) and not any("files_struct" in row for row in rows)
     assert (whole / "tables/locks.csv").read_text(encoding="utf-8").startswith("workload,kernel,cores,lock,form,lines,wait_share")
