@@ -3,11 +3,10 @@
 
 A lock is a word that user code changes by locked operations, and whose field, type or functions are named like a lock's. The accesses of
 one core to it are divided into acquisitions: attempts, the kernel's reads of the word (FUTEX_WAIT compares it with the expected value
-before the thread sleeps), and the release. An attempt has failed if another core's hold, with its release, is around it: a failed
-attempt takes the line away, so the release of who holds the lock misses and is recorded. A release that hits is not recorded: a lock that
-no other core wants stays in its core's cache. So hold times are those of releases that others had disturbed, and of a lock that its core
-has released and taken again within its cache, the first release only. Of a lock that several may hold, such as a rwlock, no attempt is
-known to have failed.
+before the thread sleeps), and the release. An attempt has failed if it is within another core's hold whose release is recorded: a failed
+attempt takes the line away, so the holder's release misses and is recorded. A release that hits is not recorded: a lock that no other
+core wants stays in its core's cache. So hold times are known only where the release missed. If a core releases a lock and takes it again
+within its cache, only the first release counts. Of a lock that several may hold, such as a rwlock, no attempt is known to have failed.
 
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
@@ -32,7 +31,7 @@ MUTEX_BYTES = 40  # glibc's largest lock but for the rwlock, where no type says 
 # Functions of libraries and of programs that take or release a lock.
 LOCKING = re.compile(r"lock|mutex|futex|critical|sem_(wait|post|trywait)|(^|_)(acquire|release)", re.IGNORECASE)
 RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IGNORECASE)
-# Where a thread goes that has not got the lock.
+# Functions that a thread calls after a failed attempt.
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex|_full", re.IGNORECASE)
 # Locks that several may hold, and attempts that do not wait.
 SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
@@ -213,7 +212,7 @@ class Words:
         return lock
 
     def of(self, row: dict[str, Any]) -> Lock | None:
-        """That an access belongs to; a locked operation outside of known fields begins one."""
+        """The word that an access belongs to; a locked operation outside of known fields begins one."""
         found = next((lock for lock in self._by_line.get(row["line"], ()) if lock.first <= row["byte"] < lock.last), None)
         if found is None and row["user"] and row["kind"] == "rmw":
             above = [lock.first for lock in self._by_line.get(row["line"], ()) if lock.first > row["byte"]]

@@ -87,7 +87,7 @@ def _of_sweep(path: Path) -> list[Measured]:
 
 
 def _alone(folder: Path) -> Measured:
-    """A point whose run.json is not there."""
+    """A point without run.json."""
     documents = {}
     for name in ("point", "stats"):
         try:
@@ -114,7 +114,7 @@ def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, s
     return {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in found.items() if value is not None}
 
 
-# What two points have to have in common to be compared, the strictest first; what is left of a side is compared if it is all alone.
+# What two points have to have in common to be compared, the strictest first. By the last key, the last points on both sides are a pair.
 KEYS: tuple[Callable[[Measured], tuple[Any, ...]], ...] = (
     lambda one: tuple(value for key, value in sorted(one.configuration.items()) if not key.startswith(("versions.", "made_from."))),
     lambda one: (one.point.workload, one.point.kernel, one.point.cores, one.about),

@@ -47,7 +47,7 @@ def per_operation(p: Point, idle_read_fs: float, names: Collection[str]) -> dict
     found = {cause: time.pop(cause) for cause in WORDS if cause in time}
     later = time.pop(SECONDARY, 0.0)
     size, shared = sum(time.pop(c, 0.0) for c in SIZE), sum(time.get(c, 0.0) for c in SHARED)
-    # The older misses of secondary ones are as those that have a class: loads, so no upgrades. Each name says it for its own lines.
+    # The misses that secondary ones wait for are loads, so not upgrades. They are divided as loads with a class are, by name where known.
     unlisted = max(0.0, later - waits.secondary * us)
     of_size = min(later, waits.of_size * us + (unlisted * size / (size + shared) if size + shared else 0.0))
     size, rest = size + of_size, sum(time.values()) + later - of_size

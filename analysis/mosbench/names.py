@@ -10,8 +10,8 @@ from analysis.database import connect, quoted
 from analysis.described import MISS_CLASS
 from analysis.run_directory import RunDirectoryError
 
-# A secondary miss waits for an older one of the same name. The name's own loads say what portion of these is on shared lines; where none
-# has a class, a prefetcher has asked for all of them: that is a stream.
+# A secondary miss waits for an older one of the same name. The portion of these on shared lines is that of the name's own loads. If none of
+# these has a class, a prefetcher has requested all of the lines: that is a stream.
 _SHARED = "(true_sharing_stall + false_sharing_stall)"
 _OLDER = f"({_SHARED} + cold_stall + capacity_stall)"
 _QUERY = f"""

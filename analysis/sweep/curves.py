@@ -20,8 +20,8 @@ PLAIN = 1e5  # values below are written without a prefix such as k or M
 
 
 def mean_and_error(rows: list[dict[str, Any]], figure: str, of: int = 1) -> tuple[float, float | None]:
-    """The mean, and its standard error: from the spread of several points, else that which the point has of its own. `of`: points that
-    there would be if none had failed; the only one left of several has no error that says how these differ."""
+    """The mean, and its standard error: from the spread of several points, else the point's own. `of`: the number of points if none had
+    failed; if only one of several is left, there is no error, because its own does not say how they differ."""
     values = [float(r[figure]) for r in rows]
     mean = sum(values) / len(values)
     if len(values) > 1:
@@ -32,7 +32,7 @@ def mean_and_error(rows: list[dict[str, Any]], figure: str, of: int = 1) -> tupl
 
 def default_expressions(sweep: Sweep, figure: str) -> list[Expression]:
     """One for each axis: curves for the largest other axis that has colours for all its values, panels for as many of the rest as fit.
-    What has no place, and seeds, are averaged."""
+    Points that differ only in axes without a place, or in their seeds, are averaged."""
     found = []
     for x in sweep.varied:
         if x == "seed" and len(sweep.varied) > 1:
@@ -49,7 +49,7 @@ def default_expressions(sweep: Sweep, figure: str) -> list[Expression]:
 
 
 def lacking(sweep: Sweep, wanted: Expression) -> int:
-    """Points that have failed, and so are in no mean."""
+    """Points that have failed, which means leave out; 0 if the figure has no means."""
     return len(sweep.rows) - len(sweep.done) if averaged(sweep, wanted) else 0
 
 

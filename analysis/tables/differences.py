@@ -25,7 +25,7 @@ def kernel_pairs(run: Run) -> list[tuple[Point, Point]]:
 
 def wait_per_operation(first: Point, second: Point) -> list[tuple[str, str, float, float]]:
     """(line or function, name, µs of stall and spinning per operation in the first, in the second), the largest difference
-    first. A name that one of them lacks counts as nothing there."""
+    first. If one of them lacks a name, its waiting for the name is 0."""
     sums: dict[tuple[str, str], list[float]] = {}
     for n, p in enumerate((first, second)):
         ops = p.number("ops") or 0.0
@@ -40,7 +40,8 @@ def wait_per_operation(first: Point, second: Point) -> list[tuple[str, str, floa
 
 
 def without_offset(one: Row) -> str:
-    """A name that two runs have in common. Of a lock without known fields, they may wait for different bytes (`tasklist_lock+0x4`)."""
+    """A name that two runs have in common: if the fields of a lock are not known, the runs may wait for different bytes of it
+    (`tasklist_lock+0x4`)."""
     lock = lock_of(one["name"], one["kind"])
     return lock[0] if lock and "+0x" in one["name"] else str(one["name"])
 

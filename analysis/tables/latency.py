@@ -4,7 +4,7 @@
 from analysis.run_directory import Point, Run
 from analysis.tables.base import Table, key, table
 
-# A longer one than this has not come to its end within the windows.
+# A longer latency is that of a transaction that did not end within the windows.
 LONGEST_LOG2_NS = 34
 
 

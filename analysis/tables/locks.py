@@ -23,7 +23,7 @@ def point_locks(p: Point) -> list[Row]:
 
 
 def _waiters(names: list[Row]) -> list[tuple[str, float]]:
-    """Those of several names, each name's share weighed by its waiting. Of a name with many, the last ones are missing."""
+    """The waiters of several names, each name's shares weighted by its waiting. If a name has many waiters, its last ones are missing."""
     weights: dict[str, float] = {}
     for one in names:
         for function, part in one["waiters"]:

@@ -26,7 +26,7 @@ def links(run: Run) -> Table:
 
 
 def point_nodes(p: Point) -> list[tuple[int, float, float]]:
-    """(node, GB/s read and written in its DRAM, share of time that its data buses are in use)."""
+    """(node, GB/s read and written in its DRAM, share of the time in which its data buses are in use)."""
     found = []
     for n, dram in enumerate(p.machine.get("dram") or []):
         channels = dram.get("channels") or []
