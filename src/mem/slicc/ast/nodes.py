@@ -24,8 +24,8 @@ NAME_KINDS = (
 
 
 class SourceFile(str):
-    """The path of a source file. `name` is what generated code and results call it, wherever the protocol lies: its path from the
-    folder of the protocol, or the last part alone of what is not the protocol's own."""
+    """The path of a source file. `name` is its name in generated code and results, which must not depend on where the protocol lies:
+    the path from the protocol's folder or, for a file outside that folder, only the last part of its path."""
 
     name: str
 
