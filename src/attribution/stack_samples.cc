@@ -73,9 +73,9 @@ Addr read_kernel_stack(const x86::Core &core, Addr sp, std::vector<std::byte> &o
 } // namespace
 
 StackSamples::StackSamples(const std::vector<std::unique_ptr<x86::Core>> &cores)
-    : cores_(cores),
-      most_(std::min<std::size_t>(kPerCore, kInAll / cores.size()) & ~std::size_t{1}),
-      of_(cores.size()) {}
+    : cores_(cores), most_(std::min<std::size_t>(kPerCore, kInAll / cores.size()) & ~std::size_t{1}) {
+    reset();
+}
 
 void StackSamples::take(unsigned number, Addr line) {
     const x86::Core &core = *cores_[number];
@@ -84,7 +84,7 @@ void StackSamples::take(unsigned number, Addr line) {
     s.head.line = line;
     s.head.pc = core.timed->pc();
     s.head.address_space = core.cr3;
-    s.head.waiting = std::exchange(c.since, 0);
+    s.head.waiting = c.points.take();
     s.head.core = static_cast<std::uint8_t>(number);
     const bool user = core.cpl == 3;
     s.head.flags = user ? StackSample::kUser : 0;
@@ -119,12 +119,13 @@ void StackSamples::halve(OfCore &c) const {
         c.samples[n].head.waiting += first;
     }
     c.samples.resize(c.samples.size() / 2);
-    c.period *= 2;
+    c.points.widen();
 }
 
 void StackSamples::reset() {
-    for (OfCore &c : of_)
-        c = {};
+    of_.clear();
+    for (unsigned n = 0; n < cores_.size(); ++n)
+        of_.push_back({SamplePoints(n, kPeriod)}); // other points on each core
 }
 
 std::string StackSamples::packed() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Samples of the stacks of waiting cores, from which the front end finds the callers
-// (src/python/moscope/naming/unwind). A core takes a sample each time it has waited (stall and spin) for another
-// period, so a sample stands for the waiting since the previous one. When a core has too many samples, they are merged
-// in pairs and its period doubles. Long windows thus have as many samples as short ones.
+// (src/python/moscope/naming/unwind). A core takes a sample at a random point of each period that it has waited (stall
+// and spin), and the sample stands for a period. When a core has too many samples, they are merged in pairs and its
+// period doubles. Long windows thus have as many samples as short ones.
 //
 // A sample holds the core's general registers and the bytes of its stack as the core sees them, including stores in its
 // store buffer. A kernel stack on which the processor entered from a user program ends at a page boundary, and the
@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "attribution/sample_points.hh"
 #include "cpu/x86/timed/timed_core.hh"
 #include "schema/stacks.hh"
 
@@ -38,11 +39,9 @@ class StackSamples {
 
     explicit StackSamples(const std::vector<std::unique_ptr<x86::Core>> &cores);
 
-    /// To be called when a core that has waited for `time` continues. Takes a sample if another period is full.
+    /// To be called when a core that has waited for `time` continues. Takes a sample if a point lies in this wait.
     void waited(unsigned core, Addr line, Tick time) {
-        OfCore &c = of_[core];
-        c.since += time;
-        if (__builtin_expect(c.since >= c.period, 0))
+        if (__builtin_expect(of_[core].points.waited(time), 0))
             take(core, line);
     }
     void reset();
@@ -55,8 +54,8 @@ class StackSamples {
         std::vector<std::byte> stack;
     };
     struct alignas(64) OfCore {
-        Tick since = 0, period = kPeriod;
-        std::vector<Sample> samples;
+        SamplePoints points;
+        std::vector<Sample> samples{};
     };
     void take(unsigned core, Addr line);
     void halve(OfCore &) const;

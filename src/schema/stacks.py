@@ -11,7 +11,7 @@ STACK_SAMPLE = Record("StackSample", "What is known of a core that has waited; b
     Field("line", "u64", "DRAM address of the line that it waited for last", "byte address"),
     Field("pc", "u64", "virtual address of the instruction that the core executes", "byte address"),
     Field("address_space", "u64", "CR3 of the core", "byte address"),
-    Field("waiting", "i64", "stall and spin since the core's sample before", "fs"),
+    Field("waiting", "i64", "stall and spin that the sample stands for", "fs"),
     Field("registers", "u64", "general registers", each=GENERAL_REGISTER, bare=True),
     Field("kernel_bytes", "u32", "bytes of the kernel's stack that follow, from rsp on", "bytes"),
     Field("user_bytes", "u32", "bytes of the user's stack that follow them, from its rsp on", "bytes"),
