@@ -66,6 +66,11 @@ def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image:
     assert refusal(tmp_path, resume=out / "machine.ckpt").startswith(f"--from: {out / 'machine.ckpt'}: lies in the folder {out}, which ")
     assert refusal(tmp_path, kernel=str(image), pcap=out / "frames.pcap").startswith(f"--pcap: {out / 'frames.pcap'}: lies in the folder")
     assert not (out / "frames.pcap").exists()
+    (out / "bzImage").write_bytes(image.read_bytes())
+    assert refusal(tmp_path, kernel=str(out / "bzImage")).startswith(f"--kernel: {out / 'bzImage'}: lies in the folder {out}, which ")
+    (out / "mine.py").write_bytes((configs_dir() / "opteron48.py").read_bytes())
+    own = Shared(machine=str(out / "mine.py"))
+    assert refusal(tmp_path, own, kernel=str(image)).startswith(f"--machine: {out / 'mine.py'}: lies in the folder {out}, which ")
 
 
 def test_ready_stands_for_the_line_that_init_prints(tmp_path: Path, image: Path) -> None:
@@ -156,3 +161,12 @@ def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpo
     assert "which is gone" in refusal(tmp_path, resume=checkpoint)
     made = plan.make(Shared(out=tmp_path / "out"), plan.Options(resume=checkpoint, disk=copy))
     assert made.config["disk"] == str(copy)
+
+
+def test_a_disk_of_a_checkpoint_that_the_results_would_replace_is_refused(tmp_path: Path, checkpoint: Path) -> None:
+    disk, out = tmp_path / "disk", tmp_path / "out"
+    out.mkdir()
+    (out / jsonio.MARK).touch()
+    disk.rename(out / "disk")
+    disk.symlink_to(out / "disk")
+    assert f"{disk}: lies in the folder {out}, which the results of this run will replace" in refusal(tmp_path, resume=checkpoint)

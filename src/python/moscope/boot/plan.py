@@ -80,6 +80,9 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
         if path is not None:
             _check_readable(name, path)
             _check_stays(name, path, out)
+    for name, text in (("--kernel", options.kernel), ("--machine", shared.machine)):
+        if text and Path(text).is_file():  # a name otherwise, or refused when it is read
+            _check_stays(name, Path(text), out)
     if options.checkpoint_at == "":
         raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
@@ -170,7 +173,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
-               "disk": _disk_of(options, config["info"].get("disk"))}
+               "disk": _disk_of(options, config["info"].get("disk"), out)}
     typed = script_lines(options.script) if options.script else None
     at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
     config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # recorded in the run's own checkpoint
@@ -200,7 +203,7 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
                         f"{differs}: expected none of these options, or a boot from the start")
 
 
-def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
+def _disk_of(options: Options, recorded: dict[str, str] | None, out: Path) -> str:
     """The disk of a checkpoint's machine: the original file or a copy with the same contents."""
     if recorded is None:
         if options.disk:
@@ -209,6 +212,7 @@ def _disk_of(options: Options, recorded: dict[str, str] | None) -> str:
     path = options.disk or Path(recorded["file"])
     if not path.is_file():
         raise UserError(f"{options.resume}: was taken with the disk {path}, which is gone: expected --disk with a copy of it")
+    _check_stays(str(options.resume), path, out)
     if packages.digest_of(path) != recorded["sha256"]:
         raise UserError(f"{path}: has changed since {options.resume} was taken: expected the disk as it was then (sha256 "
                         f"{recorded['sha256']})")
