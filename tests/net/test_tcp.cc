@@ -275,6 +275,19 @@ TEST(Tcp, TheByteThatAClosedWindowRefusedIsSentAgainAsSoonAsItOpens) {
     EXPECT_EQ(p.tcp.next() - p.now, Tcp::Parameters{}.time_out) << "not the longer one of the probes";
 }
 
+TEST(Tcp, ThreeEqualAcknowledgementsRepeatNothingThatWasNotSent) {
+    ClosedWindow p;
+    for (unsigned equal = 0; equal <= 3; ++equal)
+        p.answer(1000, 100);
+    ASSERT_EQ(p.sent.size(), 2u);
+    EXPECT_EQ(p.sent[0], std::pair(1000u, std::size_t{100}));
+    EXPECT_EQ(p.sent[1], p.sent[0]);
+    const std::uint32_t taken = 1000 + static_cast<std::uint32_t>(p.sent[1].second); // Linux takes all of a segment
+    p.answer(taken, 2000);
+    ASSERT_EQ(p.sent.size(), 4u);
+    EXPECT_EQ(p.sent[2], std::pair(taken, std::size_t{1460}));
+}
+
 TEST(Tcp, TheWindowOfAnOvertakenSegmentIsNotTaken) {
     ClosedWindow p;
     const std::uint8_t byte = 0;

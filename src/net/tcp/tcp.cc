@@ -122,11 +122,12 @@ void Tcp::output(ConnectionId id, C &c, Tick now) {
         emit(c, c.next, Segment::kAck, {}, now);
 }
 
-/// After three equal acknowledgements: sends the first segment again, and no other.
+/// After three equal acknowledgements: sends the first segment again, and no other. Bytes that were never sent stay out:
+/// the other side's window may have no room for them, and a receiver that takes them nevertheless acknowledges them.
 void Tcp::repeat_first(C &c, Tick now) {
     ++counts_.repeated;
     const Bytes all = c.unacknowledged;
-    const std::size_t n = std::min<std::size_t>(all.size(), c.largest);
+    const std::size_t n = std::min({all.size(), std::size_t{c.largest}, std::size_t{c.highest - c.oldest}});
     const bool last = c.finish && n == all.size() && c.fin_sent();
     emit(c, c.oldest, static_cast<std::uint8_t>(Segment::kAck | (last ? unsigned{Segment::kFin} : 0)), all.first(n),
          now);
