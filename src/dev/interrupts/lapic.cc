@@ -274,13 +274,14 @@ void LocalApic::send_ipi() {
 void LocalApic::write_lvt(unsigned entry, std::uint32_t value) {
     const std::uint32_t writable = entry < extended ? kLvtWritable[entry] : kExtendedLvtWritable;
     const std::uint32_t old = lvt_[entry];
+    const Tick now = time_.now();
+    const std::uint32_t left = current_count(now); // of the timer, in its old mode: the count goes on in the new one
     lvt_[entry] = (old & ~writable) | (value & writable);
     if (!(svr_ & kSvrEnable))
         lvt_[entry] |= kMasked;
-    const Tick now = time_.now();
     if (entry == timer) {
         if ((old ^ lvt_[timer]) & kPeriodic)
-            restart_timer(now, current_count(now));
+            restart_timer(now, left);
         else
             plan_timer(now);
     } else if (entry == lint0 || entry == lint1) {

@@ -333,6 +333,25 @@ TEST_F(LapicTest, APeriodicTimerReloadsWithoutDrift) {
     }
 }
 
+TEST_F(LapicTest, ATimerWhoseModeChangesGoesOnFromItsCount) {
+    set(0, kLvtTimer, 0x200EF);
+    set(0, kDivide, 0xB);
+    set(0, kInitial, 1000);
+    time.to(2400 * kBus);
+    EXPECT_EQ(apics[0]->acknowledge(), 0xEF);
+    set(0, kEoi, 0);
+    set(0, kLvtTimer, 0xEF); // one-shot
+    EXPECT_EQ(get(0, kCurrent), 600u);
+    time.to(3000 * kBus - 1);
+    EXPECT_FALSE(pending(0));
+    time.to(3000 * kBus);
+    EXPECT_TRUE(pending(0));
+    time.to(3500 * kBus);
+    set(0, kLvtTimer, 0x200EF); // periodic again: what has expired does not start by itself
+    EXPECT_EQ(get(0, kCurrent), 0u);
+    EXPECT_EQ(queue.next(), kNever);
+}
+
 TEST_F(LapicTest, EveryDividerCodeDividesByItsPowerOfTwo) {
     const std::pair<unsigned, unsigned> codes[] = {{0, 2},  {1, 4},  {2, 8},    {3, 16},
                                                    {8, 32}, {9, 64}, {10, 128}, {11, 1}};
