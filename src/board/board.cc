@@ -2,6 +2,7 @@
 #include "board/board.hh"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hh"
@@ -108,20 +109,7 @@ void Board::build_firmware() {
 void Board::end(Ending e, const x86::Core *by) {
     EventQueue *const at = detailed && by && by->timed ? &by->timed->queue() : &queue;
     const Tick tick = at == &queue ? now() : at->now();
-    {
-        const std::lock_guard lock(shared_);
-        // The earliest ending of an epoch counts, whichever thread reports first. At the same tick of the same core, a
-        // marker gives way to another ending.
-        const auto at_and_by = detailed ? std::pair(tick, by ? by->number : ~0u) : std::pair(Tick{0}, ~0u);
-        const bool replaces_marker = at_and_by == ended_at_ && ending.state == "marker" && e.state != "marker";
-        if (ending.state.empty() || at_and_by < ended_at_ || replaces_marker) {
-            if (ending.is_final() && !e.is_final())
-                later_ = std::move(ending);
-            ending = std::move(e);
-            ended_at_ = at_and_by;
-        } else if (e.is_final() && !ending.is_final() && !later_.is_final())
-            later_ = std::move(e);
-    }
+    keep(std::move(e), detailed ? Moment{tick, by ? by->number : ~0u} : kFunctional);
     if (detailed) {
         at->stop();
         return;
@@ -131,24 +119,41 @@ void Board::end(Ending e, const x86::Core *by) {
         c->signals.raise(dev::CoreSignals::stop);
 }
 
+/// All endings of a round or an epoch are reported in the order of their moments, whichever thread comes first. At the
+/// same tick of the same core, a marker gives way to another ending.
+void Board::keep(Ending e, Moment at) {
+    const std::lock_guard lock(shared_);
+    const bool replaces_marker = detailed && at == ended_at_ && ending.state == "marker" && e.state != "marker";
+    if (ending.state.empty() || replaces_marker) {
+        ending = std::move(e);
+        ended_at_ = at;
+    } else if (at < ended_at_) {
+        later_.emplace(later_.begin(), std::exchange(ended_at_, at), std::exchange(ending, std::move(e)));
+    } else {
+        const auto after = std::upper_bound(later_.begin(), later_.end(), at,
+                                            [](const Moment &m, const auto &later) { return m < later.first; });
+        later_.emplace(after, at, std::move(e));
+    }
+}
+
 void Board::console_showed(const std::string &marker) {
     if (detailed) {
         end({"marker", marker, 0});
         return;
     }
-    if (ending.state.empty())
-        ending = {"marker", marker, 0};
+    keep({"marker", marker, 0}, kFunctional);
     scheduler.stop_between_rounds();
 }
 
 void Board::clear_ending() {
-    ending = std::exchange(later_, {});
-    ended_at_ = {kNever, ~0u};
+    ending = {};
+    if (!later_.empty()) {
+        std::tie(ended_at_, ending) = std::move(later_.front());
+        later_.erase(later_.begin());
+    }
     scheduler.clear_stop();
     for (const auto &c : cores)
         c->signals.lower(dev::CoreSignals::stop);
-    if (ending.is_final())
-        scheduler.stop_between_rounds();
 }
 
 bool Board::hopeless() const {

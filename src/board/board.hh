@@ -37,14 +37,13 @@ class Board final : public x86::Platform, public dev::TimeSource {
     struct Ending {
         std::string state, detail;
         int status = 0;
-        /// The guest cannot go on; after a marker it can.
-        bool is_final() const { return !state.empty() && state != "marker"; }
     };
     /// Ends the run. `by`: in detailed mode, the core that ended it.
     void end(Ending e, const x86::Core *by = nullptr);
     /// As end, for a marker on the console. Functional mode stops between two rounds of slices, so that the guest does
     /// not notice the stop.
     void console_showed(const std::string &marker);
+    /// `ending` has been reported: it becomes the one that followed it, or none. With one, no core may run on.
     void clear_ending();
     /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt.
     bool hopeless() const;
@@ -109,9 +108,14 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void console_written(char c);
 
   private:
-    std::mutex shared_; ///< guards what cores of several threads reach at once: the ending, unknown_msrs
-    Ending later_;      ///< a final ending, kept until the marker before it has been reported
-    std::pair<Tick, unsigned> ended_at_{kNever, ~0u}; ///< in detailed mode: when, and by which core
+    /// When, and by which core, in detailed mode; in functional mode all are equal, as they come in their order.
+    using Moment = std::pair<Tick, unsigned>;
+    static constexpr Moment kFunctional{0, ~0u};
+    void keep(Ending, Moment);
+
+    std::mutex shared_; ///< guards what cores of several threads reach at once: the endings, unknown_msrs
+    Moment ended_at_;   ///< of `ending`
+    std::vector<std::pair<Moment, Ending>> later_; ///< endings that follow it, in their order
     struct Devices;
     std::unique_ptr<Devices> devices_;
     std::string console_tail_; ///< as long as the longest marker

@@ -86,7 +86,7 @@ struct FullSystem::Impl {
     std::unique_ptr<Detailed> detailed;
     bool loaded = false;
     bool leaving = false;          ///< leave_detailed() has begun and is not done
-    std::optional<Step> left_with; ///< what ended the run meanwhile: the next step returns it
+    std::optional<Step> left_with; ///< what ended the run before or while the mode changed: the next step returns it
 
     /// What has ended the run.
     Step ended() const {
@@ -121,6 +121,8 @@ FullSystem::Step FullSystem::Impl::step_functional(Tick until, unsigned host_ms)
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::milliseconds(host_ms);
     board->clear_ending();
+    if (!board->ending.state.empty())
+        return ended();
     switch (board->scheduler.run([&] { return Clock::now() >= end; }, until)) {
     case Outcome::running: return {};
     case Outcome::arrived: return {"time", "", 0};
@@ -153,10 +155,14 @@ void FullSystem::enter_detailed() {
     if (!impl_->detailed)
         throw UserError(
             "system: detailed: this machine was built without it: expected a configuration with `detailed`");
-    if (!impl_->detailed->active()) {
+    if (impl_->detailed->active())
+        return;
+    if (!impl_->left_with) {
         impl_->board->clear_ending();
-        impl_->detailed->enter();
+        if (!impl_->board->ending.state.empty())
+            impl_->left_with = impl_->ended();
     }
+    impl_->detailed->enter();
 }
 
 bool FullSystem::leave_detailed(unsigned host_ms) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "board/board.hh"
 #include "cpu/x86/family10h_model.hh"
@@ -154,6 +156,31 @@ TEST(Continue, CountsContinueFromTheCheckpoint) {
     EXPECT_EQ(rest.board.operations, 3u);
     EXPECT_EQ(rest.board.unknown_msrs, g.board.unknown_msrs);
     EXPECT_EQ(rest.core.spun, 5u);
+}
+
+/// The details of all endings, as they are reported.
+std::vector<std::string> reported(Board &board) {
+    std::vector<std::string> details;
+    for (; !board.ending.state.empty(); board.clear_ending())
+        details.push_back(board.ending.detail);
+    return details;
+}
+
+TEST(Endings, AllMarkersOfARoundAreReportedInTheirOrder) {
+    Guest g;
+    g.board.console_showed("prompt"); // the round goes on to its end, and other cores with it
+    g.board.end({"marker", "workbegin", 0}, &g.core);
+    g.board.console_showed("prompt");
+    g.board.end({"exit", "m5 exit", 0}, &g.core);
+    EXPECT_EQ(reported(g.board), (std::vector<std::string>{"prompt", "workbegin", "prompt", "m5 exit"}));
+}
+
+TEST(Endings, OfAnEpochAreReportedInTheOrderOfTheirMomentsWhicheverThreadComesFirst) {
+    Guest g;
+    g.board.detailed = true;
+    g.board.end({"marker", "of no core"});
+    g.board.end({"marker", "of the first core"}, &g.core);
+    EXPECT_EQ(reported(g.board), (std::vector<std::string>{"of the first core", "of no core"}));
 }
 
 TEST(Endings, AnExitThatFollowsAMarkerIsReportedAfterIt) {
