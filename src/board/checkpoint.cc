@@ -20,8 +20,10 @@ namespace {
 constexpr std::string_view kMagic = "moscope checkpoint\n";
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kPagesPerFrame = 1024;
-// Limits of the unpacked parts, in bytes: a larger part means that its length is damaged.
-constexpr std::uint64_t kLargestText = std::uint64_t{16} << 20, kLargestState = std::uint64_t{1} << 30;
+// Limits of the unpacked parts, in bytes: a larger part means that its length is damaged. The state contains all pages of
+// the disk that the guest has written.
+constexpr std::uint64_t kLargestText = std::uint64_t{16} << 20, kLargestState = std::uint64_t{1} << 40;
+constexpr std::size_t kUnpackedAtOnce = std::size_t{16} << 20;
 constexpr std::string_view kComplete = "complete";
 
 using Bytes = std::vector<std::uint8_t>;
@@ -86,6 +88,8 @@ class Reader {
         const unsigned long long size = ZSTD_getFrameContentSize(in_.data(), in_.size());
         if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > largest)
             altered();
+        if (size > kUnpackedAtOnce)
+            return large_part(size);
         Bytes out(size);
         const std::size_t got = ZSTD_decompressDCtx(context_.get(), out.data(), out.size(), in_.data(), in_.size());
         if (ZSTD_isError(got) || got != size)
@@ -94,6 +98,24 @@ class Reader {
     }
 
   private:
+    /// A part whose size may be damaged: memory is taken as the content comes.
+    Bytes large_part(std::uint64_t size) {
+        ZSTD_inBuffer from{in_.data(), in_.size(), 0};
+        Bytes out;
+        std::size_t done = 0, more = 1;
+        while (more != 0) {
+            out.resize(std::min<std::uint64_t>(size, done + std::max(done, kUnpackedAtOnce)));
+            ZSTD_outBuffer to{out.data(), out.size(), done};
+            more = ZSTD_decompressStream(context_.get(), &to, &from);
+            if (ZSTD_isError(more) || (more != 0 && to.pos == done))
+                altered();
+            done = to.pos;
+        }
+        if (from.pos != from.size || done != size)
+            altered();
+        return out;
+    }
+
     std::string path_;
     std::FILE *f_;
     std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx *)> context_;

@@ -173,7 +173,28 @@ TEST_F(Checkpoint, NothingIsLeftBehindIfItCannotBeWritten) {
     EXPECT_THROW(write_checkpoint("/nonexistent/folder/file", kDescription, state(), memory), UserError);
 }
 
+TEST_F(Checkpoint, AStateOfManyMegabytesComesBackAndIsRefusedWhereItWasAltered) {
+    std::vector<std::uint8_t> bytes(std::size_t{40} << 20);
+    bytes.back() = 7;
+    const GuestMemory memory(kBytes);
+    write_checkpoint(path, kDescription, Archive(bytes), memory);
+    GuestMemory other(kBytes);
+    EXPECT_TRUE(read_checkpoint(path, equals(kDescription), other).bytes() == bytes);
+    std::vector<char> whole = file();
+    whole[whole.size() / 2] ^= 1;
+    replace(whole);
+    EXPECT_NE(complaint().find("was altered"), std::string::npos) << complaint();
+}
+
 using CheckpointLong = Checkpoint;
+
+TEST_F(CheckpointLong, AStateOfMoreThanAGigabyteIsRead) {
+    const GuestMemory memory(kBytes);
+    std::vector<std::uint8_t> bytes((std::size_t{1} << 30) + 1); // as after a gigabyte of writes to the disk
+    write_checkpoint(path, kDescription, Archive(std::move(bytes)), memory);
+    GuestMemory other(kBytes);
+    EXPECT_EQ(read_checkpoint(path, equals(kDescription), other).bytes().size(), (std::size_t{1} << 30) + 1);
+}
 
 TEST_F(CheckpointLong, OneGigabyteTouchedIsRestoredWithinThreeSeconds) {
     constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
