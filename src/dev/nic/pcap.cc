@@ -22,14 +22,19 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 } // namespace
 
-Pcap::Pcap(const std::string &path) : file_(std::fopen(path.c_str(), "wb"), std::fclose) {
+Pcap::Pcap(const std::string &path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
     if (!file_)
         throw UserError(path + ": " + std::strerror(errno) + ": expected a file that can be written");
     const FileHeader header;
     std::fwrite(&header, sizeof header, 1, file_.get());
+    flush();
 }
 
-Pcap::~Pcap() { put_until(kNever); }
+Pcap::~Pcap() {
+    try {
+        put_until(kNever);
+    } catch (const UserError &) {} // of a destructor no error can come
+}
 
 void Pcap::write(net::Bytes frame, Tick at, Tick now) {
     put_until(now);
@@ -51,6 +56,13 @@ void Pcap::put(net::Bytes frame, Tick at) {
                               static_cast<std::uint32_t>(ns % kNsPerSecond), size, size};
     std::fwrite(&header, sizeof header, 1, file_.get());
     std::fwrite(frame.data(), 1, frame.size(), file_.get());
+    flush();
+}
+
+void Pcap::flush() {
+    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
+        throw UserError(path_ + ": cannot be written: " + std::strerror(errno) +
+                        ": expected a file system with space left");
 }
 
 } // namespace moscope::dev
