@@ -91,6 +91,9 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
         plan.config["pcap"] = _pcap(options.pcap, plan.config)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
+    for name, text in (("--checkpoint-at", plan.checkpoint_at),
+                       *((f"--{key}", plan.config.get(key)) for key in ("kernel", "initrd", "append", "disk", "pcap"))):
+        _check_utf8(name, text or "")
     return plan
 
 
@@ -113,6 +116,14 @@ def _pcap(path: Path, config: dict[str, Any]) -> str:
 def _check_readable(name: str, path: Path) -> None:
     if why := readable.fault(path):
         raise UserError(f"{name}: {path}: {why}: expected a file that can be read")
+
+
+def _check_utf8(name: str, text: str) -> None:
+    """UserError for bytes that are no UTF-8, which the engine's configuration, a JSON text, cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{name}: {text:.80}: is not UTF-8: expected UTF-8") from error
 
 
 def _check_stays(name: str, path: Path, out: Path) -> None:
