@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs against a guest of the test's own: what is typed when, checkpoints, every way to end, what is left behind."""
 
+import io
 import json
 import os
 import pty
@@ -275,3 +276,11 @@ def test_a_script_that_ends_the_machine_by_the_exit_port(fake: Fake, tmp_path: P
 
 def test_the_tail_is_of_the_last_lines() -> None:
     assert session.tail(b"a\r\nb\r\nc", 2) == "b\nc"
+
+
+@pytest.mark.parametrize(("piped", "lines"), [
+    (b"", []), (b"nproc\nexit", ["nproc", "exit"]), (b"a\r\n\nb\n", ["a", "", "b"]),
+    ("echo 'one\f\u2028\x85line'\n".encode(), ["echo 'one\f\u2028\x85line'"]),
+])
+def test_piped_input_is_typed_by_its_line_feeds_alone(piped: bytes, lines: list[str]) -> None:
+    assert session.piped_lines(io.BytesIO(piped)) == lines

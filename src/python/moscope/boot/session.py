@@ -7,6 +7,7 @@ at a moment that depends only on the guest and does not affect it. Two runs ther
 instruction, whether or not one of them takes a checkpoint there.
 """
 
+import io
 import re
 import time
 from collections.abc import Callable
@@ -188,8 +189,8 @@ def tail(log: bytes, lines: int = 25) -> str:
 
 
 def piped_lines(stdin: BinaryIO) -> list[str]:
-    """All lines of an input that is not a terminal, to be typed."""
+    """All lines of an input that is not a terminal, to be typed. Other separators that Unicode knows are characters of a line."""
     try:
-        return stdin.read().decode().splitlines()
+        return [line.removesuffix("\n") for line in io.StringIO(stdin.read().decode(), newline=None)]
     except UnicodeDecodeError as error:
         raise UserError(f"standard input: is not text ({error.reason}): expected lines to type") from error
