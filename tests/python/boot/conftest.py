@@ -10,8 +10,8 @@ import pytest
 from moscope.boot import engine
 from moscope.errors import UserError
 
-# Yields what the console shows, receives what was typed since; ends by returning the final answer of `step`.
-Guest = Callable[[], Generator[str, str, dict[str, Any]]]
+# Yields what the console shows, or an answer of `step`; receives what was typed since; ends by returning the final answer.
+Guest = Callable[[], Generator[str | dict[str, Any], str, dict[str, Any]]]
 
 
 class FakeSystem:
@@ -34,6 +34,8 @@ class FakeSystem:
                 self._started, shown = True, next(self._guest)
         except StopIteration as end:
             return {"state": "running", "detail": "", "status": 0, **end.value}
+        if isinstance(shown, dict):
+            return {"status": 0, **shown}
         self._out += shown.encode()
         marker = next((m for m in self.config["markers"] if shown.endswith(m)), None)
         return {"state": "marker" if marker else "running", "detail": marker or "", "status": 0}

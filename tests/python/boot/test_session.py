@@ -66,6 +66,17 @@ def test_a_checkpoint_is_taken_once_where_the_marker_shows_and_the_run_goes_on(f
     assert outcome.ended == "poweroff" and Path(document["checkpoint"]).read_text() == "checkpoint"
 
 
+def test_a_checkpoint_is_taken_once_where_a_program_sets_the_marker(fake: Fake, tmp_path: Path) -> None:
+    def program() -> Generator[dict[str, Any], str, dict[str, Any]]:
+        for name in ("workbegin", "checkpoint", "checkpoint"):
+            yield {"state": "marker", "detail": name}
+        return POWEROFF
+
+    made = fake(program)
+    outcome, _, _ = run.run(planned(tmp_path / "out", checkpoint_at="checkpoint"))
+    assert outcome.checkpoint_taken and [step for _, step in made[0].saved] == [2]
+
+
 def test_a_checkpoint_whose_marker_never_shows_is_a_failure(fake: Fake, tmp_path: Path) -> None:
     fake(lambda: shell([]))
     wanted = planned(tmp_path / "out", checkpoint_at="login:")
