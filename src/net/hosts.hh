@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The hosts at the other end of the guest's link. They act in simulated time and have no cores: 10.1.0.2, the control
-// host, and the clients 10.1.1.1 to 10.1.250.250. The guest is 10.1.0.1, or any other address of 10.1.0.0/16. Every
+// host, and the clients 10.1.1.1 to 10.1.250.250. The guest is 10.1.0.1, or any other address of 10.1.0.0/24. Every
 // host answers ARP, ICMP echo, echo (RFC 862, port 7, UDP and TCP) and discard (RFC 863, port 9, TCP); drivers
 // (net/driver.hh) load the guest. Commands to the control host are datagrams to port 7000 with one line of text; the
 // answer goes back to the sender.
