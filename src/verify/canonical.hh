@@ -91,15 +91,17 @@ template <class State> void forget_old_values(State &s) {
     }
 }
 
-/// The inverse of each renaming: old numbers by new ones.
-template <class Machine> constexpr auto inverse_renamings() {
+/// The inverse of each renaming: old numbers by new ones. Not a constant expression: eight caches have 40 320 renamings,
+/// more than compilers evaluate.
+template <class Machine>
+inline const auto inverse_renamings = [] {
     constexpr std::size_t n = std::size(Machine::kRenamings), width = std::size(Machine::kRenamings[0]);
     std::array<std::array<std::uint8_t, width>, n> all{};
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t c = 0; c < width; ++c)
             all[i][Machine::kRenamings[i][c]] = static_cast<std::uint8_t>(c);
     return all;
-}
+}();
 
 /// Renames the contents of a controller's tables.
 template <class Machine, class Data> void rename_tables(Data &d, const Renaming &by) {
@@ -175,17 +177,17 @@ template <class Machine> void make_canonical(typename Machine::State &s) {
     if constexpr (std::size(Machine::kLineRenamings) * std::size(Machine::kRenamings) == 1)
         return;
     const std::size_t bytes = used_bytes(s);
-    static constexpr auto kInverse = inverse_renamings<Machine>();
+    const auto &inverse = inverse_renamings<Machine>;
     State other[2];
     State *best = &s;
     unsigned spare = 0;
     for (const auto &line : Machine::kLineRenamings)
-        for (std::size_t i = 0; i < kInverse.size(); ++i) {
+        for (std::size_t i = 0; i < inverse.size(); ++i) {
             if (&line == &Machine::kLineRenamings[0] && i == 0)
                 continue; // the identity
             State &o = other[spare];
             const Renaming by{Machine::kRenamings[i], line};
-            const int front = rename_front<Machine>(o, s, by, kInverse[i].data(), best);
+            const int front = rename_front<Machine>(o, s, by, inverse[i].data(), best);
             if (front > 0)
                 continue;
             rename_messages(o, s, by);

@@ -44,8 +44,8 @@ template <class Machine> class Search {
         initial(*start);
         nlohmann::json answer;
         try {
-            if (const std::string why =
-                    asymmetry<Machine>(*start, 1, kTried, [this] { return elapsed() > limits_.seconds; });
+            const double most = std::min(kSymmetrySeconds, limits_.seconds / 10);
+            if (const std::string why = asymmetry<Machine>(*start, 1, kTried, [&] { return elapsed() > most; });
                 !why.empty())
                 return {{"asymmetric", why}};
         } catch (const TooLarge &v) {
@@ -292,6 +292,7 @@ template <class Machine> class Search {
     }
 
     static constexpr unsigned kTried = 400;        ///< states at which the symmetry is tried
+    static constexpr double kSymmetrySeconds = 20; ///< the time for it at most
     static constexpr std::size_t kShared = 4096;   ///< several threads share a layer with this many states
     static constexpr std::size_t kMostSteps = 512; ///< room kept in a block for the steps from one state
     Limits limits_;

@@ -3,6 +3,7 @@
 // it. A protocol that computes with numbers of nodes may treat one chip differently from another.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
@@ -37,8 +38,11 @@ successor_hashes(Expansion<Machine> &expansion, const typename Machine::State &s
     return found;
 }
 
-/// A renaming that makes a difference, as text; empty if none was found. Many caches have many renamings, so the search
-/// stops when over() holds.
+/// Renamings that are tried at a state; if there are more, as many of them at random.
+inline constexpr std::size_t kRenamingsTried = 24;
+
+/// A renaming that makes a difference, as text; empty if none was found. The canonical form of a state with many caches
+/// takes long, so the search stops when over() holds.
 template <class Machine>
 std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, unsigned states,
                       const std::function<bool()> &over) {
@@ -50,13 +54,15 @@ std::string asymmetry(const typename Machine::State &start, std::uint64_t seed, 
         std::vector<State> next;
         const auto here = successor_hashes<Machine>(expansion, *now, [&](const State &s) { next.push_back(s); });
         for (const auto &line : Machine::kLineRenamings)
-            for (std::size_t r = 0; r < std::size(Machine::kRenamings); ++r) {
+            for (std::size_t t = 0; t < std::min(std::size(Machine::kRenamings), kRenamingsTried); ++t) {
                 if (over())
                     return "";
+                const bool all = std::size(Machine::kRenamings) <= kRenamingsTried;
+                const std::size_t r = all ? t : random() % std::size(Machine::kRenamings);
                 const auto &controller = Machine::kRenamings[r];
                 auto renamed = std::make_unique<State>();
                 auto from = std::make_unique<State>(*now);
-                rename_front<Machine>(*renamed, *from, {controller, line}, inverse_renamings<Machine>()[r].data(),
+                rename_front<Machine>(*renamed, *from, {controller, line}, inverse_renamings<Machine>[r].data(),
                                       nullptr);
                 rename_messages(*renamed, *from, {controller, line});
                 if (successor_hashes<Machine>(expansion, *renamed, [](const State &) {}) == here)
