@@ -85,6 +85,21 @@ TEST_F(Interrupts, AGateToANullDescriptorFaultsWithTheExternalBitSet) {
     EXPECT_EQ(m.pushed(0), m.kFree + 1u);
 }
 
+// What only the upper half of addresses maps, as in Linux: the task-state segment, whose RSP0 lies on two pages.
+TEST_F(Interrupts, OfCompatibilityModeFindTheStackWhereTheTaskStateSegmentCrossesAPage) {
+    constexpr Addr kHigh = 0xffff800000000000, kTables = SystemMachine::kTables, kTask = 0x12ff8;
+    m.small_pages();
+    m.write<std::uint64_t>(kTables + 8 * 256, (kTables + 0x4000) | 7);
+    m.write<std::uint64_t>(kTables + 0x4000, 0x87); // a page of 1 GiB
+    m.page(kTask + 8, 0);
+    m.write<std::uint64_t>(kTask + 4, m.kStack0);
+    c.tr.base = kHigh + kTask;
+    m.user32();
+    m.code(kCode, {0x0f, 0x0b});
+    EXPECT_EQ(m.vector_taken(), exc_ud);
+    EXPECT_EQ(c.r[rsp], m.kStack0 - 40);
+}
+
 TEST_F(Interrupts, NmiIsTakenOnceUntilIret) {
     m.code(kCode, {0xeb, 0xfe});
     c.signals.raise(CoreSignals::nmi);

@@ -17,7 +17,10 @@ struct Pieces {
     unsigned count = 0;
 };
 
-bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces &p) {
+bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
+
+bool translate_all(Core &c, Addr va, unsigned size, Kind kind, As as, Pieces &p) {
+    const bool user = is_user(c, as);
     const unsigned first = std::min<unsigned>(size, static_cast<unsigned>(0x1000 - (va & 0xfff)));
     p.size[0] = first;
     p.size[1] = size - first;
@@ -29,11 +32,12 @@ bool translate_all(Core &c, Addr va, unsigned size, Kind kind, bool user, Pieces
     }
     if (!translate(c, va, kind, user, p.at[0]))
         return false;
-    // Outside of 64-bit mode linear addresses have 32 bits.
-    return p.count == 1 || translate(c, c.code64() ? va + first : (va + first) & 0xffffffff, kind, user, p.at[1]);
+    if (p.count == 1)
+        return true;
+    // Outside of 64-bit mode linear addresses have 32 bits, except those of long mode's tables and inner stacks.
+    const bool wide = c.code64() || (as == As::system && c.long_mode());
+    return translate(c, wide ? va + first : (va + first) & 0xffffffff, kind, user, p.at[1]);
 }
-
-bool is_user(const Core &c, As as) { return as == As::current && c.cpl == 3; }
 
 /// False: #AC. A non-canonical address passes: its translation raises #GP. x87 operands of 80 bits need an alignment of
 /// 8 bytes. Media operands of 16 bytes are checked only if MXCSR.MM is set, which makes their alignment a matter of
@@ -57,7 +61,7 @@ void watch(Core &c, Addr va, unsigned size, bool write, As as) {
 
 /// What an access has to pass before it happens: alignment, translation, breakpoints. False: fault.
 template <Kind kKind> bool check(Core &c, Addr va, unsigned size, As as, Pieces &p) {
-    if (!aligned(c, va, size, as) || !translate_all(c, va, size, kKind, is_user(c, as), p))
+    if (!aligned(c, va, size, as) || !translate_all(c, va, size, kKind, as, p))
         return false;
     watch(c, va, size, kKind == Kind::write, as);
     return true;
