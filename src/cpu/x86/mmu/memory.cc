@@ -197,6 +197,11 @@ void tell_written(Core &c, PhysAddr at, unsigned size) {
     });
 }
 
+bool may_store(Core &c, Addr va, unsigned size) {
+    Pieces p;
+    return check<Kind::write>(c, va, size, As::current, p);
+}
+
 namespace {
 
 /// The value of Direct::read or Direct::write in detailed mode that matches `va`. An address that is not naturally

@@ -31,6 +31,8 @@ template <unsigned kBytes> inline constexpr bool kSized = kBytes <= 16 && !(kByt
 bool modify_slow(Core &, Addr, unsigned size, void (*f)(void *, void *), void *context, bool locked);
 /// The same as a load and a store, of 1, 2, 4 and 8 bytes.
 template <unsigned kBytes> bool modify_sized(Core &, Addr, void (*f)(void *, void *), void *context);
+/// Makes the checks of a store with the instruction's rights, but no store. False: it would fault.
+bool may_store(Core &, Addr, unsigned size);
 
 /// Linear address of a memory operand with masking and segment checks (segment.cc); false on #GP, #SS.
 bool legacy_address(Core &, const Op *, unsigned size, bool write, Addr &out, unsigned skip = 0);

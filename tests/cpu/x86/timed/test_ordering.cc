@@ -140,3 +140,37 @@ TEST_F(Ordering, CodeDecodedWhileAStoreToItIsBufferedIsDroppedWhenTheStoreIsPerf
     EXPECT_EQ(byte(kLine + 1), 2u);
     EXPECT_EQ(m.blocks.decoded_at(key), nullptr);
 }
+
+namespace {
+
+/// A core of one of two logical processes, with a port that notes whether all processes are at rest when it is read.
+struct PortAtRest : SystemMachine {
+    std::uint64_t io_read(Core &c, std::uint16_t port, unsigned size) override {
+        at_rest.push_back(processes.in_serial_phase());
+        return SystemMachine::io_read(c, port, size);
+    }
+    LogicalProcesses processes;
+    std::vector<bool> at_rest;
+};
+
+} // namespace
+
+TEST(PortStrings, ReadTheirPortWhileAllProcessesAreAtRestAlsoIfTheStoreWaitsForItsLine) {
+    PortAtRest m;
+    m.processes.divide(2);
+    m.kernel64();
+    m.code(kCode, {0x6c, 0x6c, 0xf4}); // insb; insb; hlt
+    m.core.r[rdx] = 0x1f0;
+    m.core.r[rdi] = kLine + kLineBytes - 1;
+    m.ports[0x1f0] = 0x5a;
+    AmplePort port(m.processes.queue(1), m.memory.data());
+    TimedCore core(m.processes.queue(1), port, m.core, blocking());
+    core.processes = &m.processes;
+    m.processes.start_threads(100 * kNs, 1, {});
+    port.lose(kLine);
+    port.lose(kLine + kLineBytes);
+    core.take_over(0);
+    m.processes.run(10 * kUs);
+    EXPECT_EQ(m.at_rest, std::vector<bool>({true, true}));
+    EXPECT_EQ(m.read<std::uint16_t>(kLine + kLineBytes - 1), 0x5a5au);
+}

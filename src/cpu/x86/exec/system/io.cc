@@ -60,10 +60,14 @@ template <class T, bool immediate> const Op *output(Core &c, const Op *op) {
 template <class T> bool input_element(Core &c, const Op *op, std::uint16_t port) {
     Addr a;
     // The port is read only if the value can be stored.
-    if (!string_address(c, op, rdi, op->dst, sizeof(T), true, a))
+    if (!string_address(c, op, rdi, op->dst, sizeof(T), true, a) || !may_store(c, a, sizeof(T)))
         return false;
-    const DeviceAccess access(c);
-    return modify<T>(c, a, false, [&](T) { return static_cast<T>(c.platform.io_read(c, port, sizeof(T))); });
+    T x;
+    {
+        const DeviceAccess access(c); // ends before the store, which may have to wait for its line
+        x = static_cast<T>(c.platform.io_read(c, port, sizeof(T)));
+    }
+    return store(c, a, x);
 }
 template <class T> bool output_element(Core &c, const Op *op, std::uint16_t port) {
     Addr a;
