@@ -50,6 +50,28 @@ TEST(Faults, TheInterruptStackTableGivesTheStackEvenWithoutAChangeOfLevel) {
     EXPECT_EQ(m.core.r[rsp], m.kStackIst1 - 40);
 }
 
+TEST(Faults, AStoreOf80BitsThatFaultsInItsSecondPageLeavesTheFirstAsItWas) {
+    constexpr Addr kOperand = kPage - 8;
+    for (const std::initializer_list<int> &bytes :
+         {std::initializer_list<int>{0xd9, 0xe8, 0xdb, 0x3f},    // fld1; fstp tbyte [rdi]
+          std::initializer_list<int>{0xd9, 0xe8, 0xdf, 0x37}}) { // fld1; fbstp [rdi]
+        SystemMachine m;
+        m.kernel64();
+        m.small_pages();
+        m.page(kPage, 0);
+        m.write<std::uint64_t>(kOperand, 0x1111);
+        m.core.r[rdi] = kOperand;
+        EXPECT_EQ(m.fault(kCode, bytes), exc_pf);
+        EXPECT_EQ(m.core.cr2, kPage);
+        EXPECT_EQ(m.read<std::uint64_t>(kOperand), 0x1111u);
+        EXPECT_EQ(m.core.fpu.valid, 0x80) << "it is not popped";
+        m.page(kPage, kPage | 3);
+        EXPECT_EQ(m.fault(kCode, {0xdb, 0x3f}), -1);
+        EXPECT_EQ(m.read<std::uint64_t>(kOperand), std::uint64_t{1} << 63);
+        EXPECT_EQ(m.read<std::uint16_t>(kPage), 0x3fff);
+    }
+}
+
 /// REPE CMPSB as hosts execute it: it changes the flags only when it has ended.
 TEST(Faults, ARepeatedComparisonThatFaultsMidwayKeepsItsProgressAndItsInitialFlags) {
     SystemMachine m;

@@ -42,6 +42,10 @@ const Op *with_registers(Core &, const Op *);
 const Op *with_flags(Core &, const Op *);
 const Op *with_memory(Core &, const Op *);
 
+/// Stores 80 bits as processors do: two accesses, but none of them if the page of one may not be written. The limit of
+/// the segment is checked for each. False: fault.
+bool store_80_bits(Core &, const Op *, const X87::Reg &);
+
 /// The function for the common case of an instruction, which passes other cases to those above; null: there is none.
 Exec fast_x87(const Packed &);
 

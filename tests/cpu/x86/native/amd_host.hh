@@ -9,7 +9,8 @@
 //   MOVD, MOVQ, MOVNTQ of MMX          a store that faults leaves the x87 stack's top as it was; elsewhere it is 0 by then
 //   FST.., FIST.., FBSTP               an unmasked exception suppresses the store, but the operand's address is checked
 //                                      all the same
-//   FSTP m80, FBSTP                    two stores: with the second in a page that may not be written, the first has been done
+//   FSTP m80, FBSTP                    family 25: with the second part in a page that may not be written, the first has
+//                                      been stored
 //   FSTP m80, FBSTP                    with the second part beyond the segment's limit, nothing has been stored; elsewhere
 //                                      the first part has been
 //   GS:[offset]                        #GP for an offset that is not canonical; elsewhere only the sum with the base has to be

@@ -28,14 +28,28 @@ bool store_operand(Core &c, const Op *op, unsigned bytes, const std::uint8_t *fr
     case 2: return store_part(c, op, 0, *reinterpret_cast<const Bytes<2> *>(from));
     case 4: return store_part(c, op, 0, *reinterpret_cast<const Bytes<4> *>(from));
     case 8: return store_part(c, op, 0, *reinterpret_cast<const Bytes<8> *>(from));
-    default:
-        return store_operand(c, op, 8, from) && store_part(c, op, 8, *reinterpret_cast<const Bytes<2> *>(from + 8));
+    default: {
+        X87::Reg r;
+        std::memcpy(&r.significand, from, 8);
+        std::memcpy(&r.sign_exponent, from + 8, 2);
+        return store_80_bits(c, op, r);
+    }
     }
 }
 
 } // namespace
 
 namespace x87 {
+
+bool store_80_bits(Core &c, const Op *op, const X87::Reg &r) {
+    Addr first, second;
+    if (!address(c, op, 8, true, first))
+        return false;
+    if (address(c, op, 2, true, second, 8) && first >> 12 != (second + 1) >> 12 &&
+        !(may_store(c, first, 8) && may_store(c, second, 2)))
+        return false;
+    return store(c, first, r.significand) && store_part(c, op, 8, r.sign_exponent);
+}
 
 const Op *with_registers(Core &c, const Op *op) {
     if (!ready(c))

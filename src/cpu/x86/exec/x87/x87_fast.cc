@@ -277,7 +277,10 @@ const Op *store_extended(Core &c, const Op *op) {
     const Reg r = c.fpu.st[c.fpu.top()];
     if (!waits_for_nothing(c) || !filled(c.fpu, c.fpu.top()))
         return with_memory(c, op);
-    if (!address(c, op, 8, true, a) || !store(c, a, r.significand) || !store_part(c, op, 8, r.sign_exponent))
+    if (!address(c, op, 8, true, a))
+        return c.fault_at(op);
+    const bool in_page = !op->legacy && (a & 0xfff) <= 0x1000 - 10;
+    if (!(in_page ? store(c, a, r.significand) && store(c, a + 8, r.sign_exponent) : store_80_bits(c, op, r)))
         return c.fault_at(op);
     pop(c.fpu);
     c.fpu.status &= static_cast<std::uint16_t>(~kC1);
