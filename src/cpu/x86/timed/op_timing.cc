@@ -3,7 +3,6 @@
 
 #include <Zydis/Zydis.h>
 
-#include <array>
 #include <cstring>
 
 #include "base/error.hh"
@@ -282,22 +281,9 @@ ZydisMachineMode machine_mode(Mode mode) {
 /// The timing of the instruction at the beginning of `bytes`. Returns its length; 0: it faults or is a
 /// pseudo-instruction. `values`: as bytes_of_values() says.
 unsigned timing_of_one(std::span<const std::uint8_t> bytes, Mode mode, TimedOp &out, unsigned &values) {
-    static const std::array<ZydisDecoder, 3> decoders = [] {
-        std::array<ZydisDecoder, 3> all;
-        for (const Mode m : {Mode::code16, Mode::code32, Mode::code64}) {
-            ZydisDecoder &d = all[static_cast<unsigned>(m)];
-            ZydisDecoderInit(&d, machine_mode(m),
-                             m == Mode::code64   ? ZYDIS_STACK_WIDTH_64
-                             : m == Mode::code32 ? ZYDIS_STACK_WIDTH_32
-                                                 : ZYDIS_STACK_WIDTH_16);
-            ZydisDecoderEnableMode(&d, ZYDIS_DECODER_MODE_TZCNT, ZYAN_FALSE);
-        }
-        return all;
-    }();
     ZydisDecodedInstruction z;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-    if (!ZYAN_SUCCESS(
-            ZydisDecoderDecodeFull(&decoders[static_cast<unsigned>(mode)], bytes.data(), bytes.size(), &z, operands)))
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(mode), bytes.data(), bytes.size(), &z, operands)))
         return 0;
     out.timing = timing_of(z, operands, machine_mode(mode));
     out.pipes = pipes_of(z, operands, out.timing);
