@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pure hits: the (state, event) pairs whose transition keeps the state and only calls back to the sequencer with the entry's own
 data, updates the replacement order, counts, and pops the mandatory queue. The engine serves these inline, without the event loop;
-all other accesses take their transition. A store that makes a clean exclusive line modified is not a pure hit.
+all other accesses take their transition. A store that makes a clean exclusive line modified is not a pure hit. A port remembers a
+hit until a transition of its line, so nothing else may decide that it is one: neither the time nor a variable of the controller.
 
 The text has to prove a hit: an action with a statement that is not on the short list below is not pure. The code of the mandatory
 in_port must have no effect before its trigger. The emitter makes a probe of that code. The probe runs to the first trigger, and
@@ -26,6 +27,8 @@ _LOOKING_FUNCTIONS = {"clockEdge", "curCycle", "curTick", "ticksToCycles", "cycl
                       "addressToInt", "intToAddress", "intToCycles", "intToTick", "zero_time", "max_tokens", "isWriteRequest",
                       "isReadRequest", "isDataReadRequest", "isHtmCmdRequest", "isTlbiRequest", "isBlocked"}
 _MAX_DEPTH = 8
+_CLOCKS = {"clockEdge", "curCycle", "curTick"}
+_COUNTS = {"areNSlotsAvailable", "getSize", "isStallMapEmpty", "getStallMapSize"}
 _PROBED = {"LineAddress", "Type", "AccessMode", "Prefetch"}
 """The fields of a request that a probe knows."""
 
@@ -112,7 +115,40 @@ def statement_looks_only(statement: Stmt, depth: int = 0, also: frozenset[str] =
 
 def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
     """Whether a probe of the port may evaluate an expression: it has no side effect, reads of the request only what a probe knows
-    (not the core, and not the number of bytes), and reads no other port."""
+    (not the core, and not the number of bytes), reads no other port, and its value changes with transitions of the line alone."""
+    return _known_to_probe(expr, port) and not reads_more_than_a_line(expr)
+
+
+def reads_more_than_a_line(expr: Expr, depth: int = 0) -> bool:
+    """Whether an expression, or a function that it calls, reads the clock, the number of messages or TBEs, or a variable of the
+    controller other than a table by address."""
+    given: set[int] = set()  # the time in isReady, which a message that is there has reached
+    for inner in ast.walk_expr(expr):  # outer before inner
+        match inner:
+            case ast.MethodCall(name="isReady", args=args):
+                given.update(map(id, args))
+            case ast.MethodCall(name=name) if name in _COUNTS:
+                return True
+            case ast.Name(kind="object") if not _is_by_address(inner.type):
+                return True
+            case ast.Call(name=name, function=function) if name in _CLOCKS and id(inner) not in given or (
+                    body_reads_more_than_a_line(function.body, depth + 1)):
+                return True
+    return False
+
+
+def body_reads_more_than_a_line(body: list[Stmt] | None, depth: int = 0) -> bool:
+    if body is None or depth > _MAX_DEPTH:
+        return body is not None
+    return any(reads_more_than_a_line(expr, depth) for statement in ast.walk_statements(body)
+               if not isinstance(statement, (ast.DebugPrint, ast.Comment)) for expr in ast.child_exprs(statement))
+
+
+def _is_by_address(type_: ast.Type) -> bool:
+    return type_.is_external and any(m.formals and m.formals[0].type.name == "Addr" for found in type_.methods.values() for m in found)
+
+
+def _known_to_probe(expr: Expr, port: ast.InPort) -> bool:
     known: set[int] = set()
     for inner in ast.walk_expr(expr):  # outer before inner
         if isinstance(inner, ast.Member) and inner.name in _PROBED:
@@ -125,7 +161,8 @@ def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
 
 def probe_executes(statement: Stmt, port: ast.InPort) -> bool:
     """Whether a probe of the port may execute a statement, apart from its nested blocks."""
-    return statement_looks_only(statement) and all(probe_evaluates(expr, port) for expr in ast.child_exprs(statement))
+    evaluates = _known_to_probe if isinstance(statement, (ast.DebugPrint, ast.Comment)) else probe_evaluates  # these do nothing
+    return statement_looks_only(statement) and all(evaluates(expr, port) for expr in ast.child_exprs(statement))
 
 
 def _clean_triggers(machine: Machine, port: ast.InPort) -> set[str]:
@@ -272,6 +309,8 @@ def analyse_hits(machine: Machine) -> HitAnalysis:
         return HitAnalysis()
     if sum(field.type.name == "DataBlock" for field in machine.entry_type.fields.values()) != 1:
         return HitAnalysis()  # the array that holds the line's bytes may depend on the state
+    if any(body_reads_more_than_a_line(function.body) for function in machine.function("getState")):
+        return HitAnalysis()
     for statement in ast.walk_statements(analysis.port.body):
         if isinstance(statement, ast.Peek):
             analysis.block_on = statement.pairs.get("block_on", analysis.block_on)

@@ -140,3 +140,34 @@ def test_hits_before_a_condition_that_a_probe_cannot_tell_stay_hits(tmp_path: Pa
 def test_an_event_chosen_by_what_another_port_holds_is_not_a_hit(tmp_path: Path) -> None:
     pick = f"        peek(response_in, Msg) {{\n          DPRINTF(RubySlicc, \"%s\", in_msg.Type);\n        }}\n{PICK}"
     assert not pairs(analysed(tmp_path, ACTIONS, replaced(PICK, pick, CACHE)))
+
+
+VARIABLES = """bool draining, default="false";
+Cycles curCycle();
+bool isDraining() {
+  return draining;
+}
+
+"""
+
+
+def with_variables(cache: str) -> str:
+    """A cache with a variable, the clock and the number of its free TBEs."""
+    counts = replaced("  bool isPresent(Addr);\n", "  bool isPresent(Addr);\n  bool areNSlotsAvailable(int, Tick);\n", cache)
+    return replaced("Event request_to_event", f"{VARIABLES}Event request_to_event", counts)
+
+
+@pytest.mark.parametrize(("condition", "pure"), [("draining", False), ("isDraining()", False), ("curCycle() > intToCycles(5000)", False),
+                                                 ("TBEs.areNSlotsAvailable(2, clockEdge())", False),
+                                                 ("TBEs.isPresent(in_msg.LineAddress)", True)])
+def test_an_event_that_may_change_without_a_transition_of_the_line_is_not_a_hit(tmp_path: Path, condition: str, pure: bool) -> None:
+    """A port remembers a hit until such a transition."""
+    pick = f"        if ({condition}) {{\n  {PICK}        }} else {{\n  {PICK}        }}\n"
+    assert bool(pairs(analysed(tmp_path, ACTIONS, with_variables(replaced(PICK, pick, CACHE))))) == pure
+
+
+def test_with_states_that_end_with_time_no_hit_is_pure(tmp_path: Path) -> None:
+    state = "  if (is_valid(tbe)) {\n    return tbe.TBEState;"
+    cache = replaced(state, "  if (curCycle() > intToCycles(5000)) {\n    return State:I;\n  }\n" + state,
+                     replaced("Tick clockEdge();\n", "Tick clockEdge();\nCycles curCycle();\n", CACHE))
+    assert not pairs(analysed(tmp_path, ACTIONS, cache))

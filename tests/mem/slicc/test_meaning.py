@@ -219,6 +219,6 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
 
 
 def test_an_event_outside_its_enumeration_is_no_pure_hit(tmp_path: Path) -> None:
-    change, _ = new_at_start("Event seen;")
-    text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen"))
+    change, _ = new_at_start("Event seen(RubyRequestType type) { Event e := request_to_event(type); return e; }")
+    text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen(in_msg.Type)"))
     assert "kPureHit[3][5] =" in text and "default: break;" in text
