@@ -71,7 +71,7 @@ class Checker:
     def _returns(self, function: ast.Function) -> None:
         if function.body is None:
             return
-        if function.return_type is not self.program.void_type and not _ends(function.body):
+        if function.return_type is not self.program.void_type and not ast.never_ends(function.body):
             self.warn(function.loc, f"function '{function.name}': can end without a value: expected a return of "
                       f"{function.return_type}", "missing-return")
 
@@ -288,22 +288,6 @@ class Checker:
                     self.warn(waking.pop(action.name).loc, f"wakeUpBuffers: in a transition of event {transition.event.name} of port "
                               f"'{handled.name}', rank {handled.rank}, does not wake '{highest.name}', rank {highest.rank}, on gem5: "
                               "expected wakeUpAllBuffers", "wake-rank")
-
-
-def _ends(block: list[Stmt]) -> bool:
-    """Whether control never reaches the end of the block."""
-    if not block:
-        return False
-    match block[-1]:
-        case ast.Return() | ast.ErrorStmt():
-            return True
-        case ast.Assert(condition=ast.Literal(value=False)):
-            return True
-        case ast.If(branches=branches, otherwise=otherwise):
-            return otherwise is not None and _ends(otherwise) and all(_ends(body) for _, body in branches)
-        case ast.Peek(body=body):
-            return _ends(body)
-    return any(_ends([statement]) for statement in block[:-1])
 
 
 def _mentions_out_msg(block: list[Stmt], field: str) -> bool:

@@ -218,6 +218,13 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
+def test_a_function_that_ends_without_a_value_is_an_error_at_its_line(tmp_path: Path) -> None:
+    change, where = new_at_start("int one(int x) {", "  if (x == 1) { return 1; }", "}", "void none() { }")
+    text = cache(tmp_path, change)
+    end = "function 'one': ended without a value: expected a return of int"
+    assert f'assertion_failed("{end}", "common/cache.sm", {where[0].split(":")[1]});' in text and text.count("ended without a value") == 1
+
+
 def test_an_event_outside_its_enumeration_is_no_pure_hit(tmp_path: Path) -> None:
     change, _ = new_at_start("Event seen(RubyRequestType type) { Event e := request_to_event(type); return e; }")
     text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen(in_msg.Type)"))

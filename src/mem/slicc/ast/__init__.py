@@ -91,7 +91,7 @@ from .statements import (
     WakeupPort,
 )
 from .types import EnumValue, Event, Field, RequestType, State, Type, TypeRef, Variable
-from .walk import child_blocks, child_exprs, walk_expr, walk_exprs, walk_statements
+from .walk import child_blocks, child_exprs, never_ends, walk_expr, walk_exprs, walk_statements
 
 __all__ = [
     "Action", "Assert", "Assign", "Binary", "Builtin", "Call", "CheckAllocate", "CheckNextCycle", "CheckProbe",
@@ -101,5 +101,5 @@ __all__ = [
     "Ood", "OutPort", "Pairs", "Param", "Peek", "Port", "Program", "ProtocolDecl", "RequestType", "Resource", "Return",
     "SetEntry", "SetTbe", "SourceFile", "StallAndWait", "StallPort", "State", "StaticCast", "Stmt", "Transition", "TransitionDecl",
     "Trigger", "Type", "TypeRef", "Unary", "Variable", "WakeupPort", "Word", "child_blocks", "child_exprs",
-    "walk_expr", "walk_exprs", "walk_statements",
+    "never_ends", "walk_expr", "walk_exprs", "walk_statements",
 ]  # fmt: skip

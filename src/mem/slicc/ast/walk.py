@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .expressions import Expr
+from .expressions import Expr, Literal
 from .nodes import Node
-from .statements import DeferEnqueue, Enqueue, If, Peek, Stmt
+from .statements import Assert, DeferEnqueue, Enqueue, ErrorStmt, If, Peek, Return, Stmt
 
 
 def _leaves(value: object) -> Iterator[object]:
@@ -45,6 +45,22 @@ def walk_statements(block: list[Stmt]) -> Iterator[Stmt]:
         yield statement
         for inner in child_blocks(statement):
             yield from walk_statements(inner)
+
+
+def never_ends(block: list[Stmt]) -> bool:
+    """Whether control never reaches the end of the block."""
+    if not block:
+        return False
+    match block[-1]:
+        case Return() | ErrorStmt():
+            return True
+        case Assert(condition=Literal(value=False)):
+            return True
+        case If(branches=branches, otherwise=otherwise):
+            return otherwise is not None and never_ends(otherwise) and all(never_ends(body) for _, body in branches)
+        case Peek(body=body):
+            return never_ends(body)
+    return any(never_ends([statement]) for statement in block[:-1])
 
 
 def walk_exprs(block: list[Stmt]) -> Iterator[Expr]:

@@ -210,6 +210,15 @@ class Code:
                 self.out(place(s, self.files) if self.located and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
 
+    def function(self, f: ast.Function) -> None:
+        """The body of a function. In a protocol from outside, its end without a value is an error, not what C++ makes of it."""
+        self.block(f.body or [])
+        if (self.located or self.checked) and f.return_ref.name != "void" and not ast.never_ends(f.body or []):
+            self.ended_without_value(f, f"function '{f.name}': ended without a value: expected a return of {f.return_type}")
+
+    def ended_without_value(self, f: ast.Function, error: str) -> None:
+        self.out(f"assertion_failed({quoted(error)}, {quoted(f.loc.file_name)}, {f.loc.line});")
+
     def locate(self, s: ast.Stmt) -> None:
         """Records the place of a statement, for errors in what follows."""
         if self.located:

@@ -90,7 +90,7 @@ class MachineEmitter(HookCalls):
                 if function.body is not None:
                     with out.block(prototype(function)):
                         bound_depth(out, self.program.foreign, function)
-                        self.code().block(function.body)
+                        self.code().function(function)
             for action in m.actions:
                 if action.used and action.name != "z_stall":
                     with out.block(self.action_prototype(action)):

@@ -109,7 +109,7 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, number: in
             if isinstance(member, ast.Function) and member.body is not None:
                 with out.block(prototype(member)):
                     bound_depth(out, foreign, member)
-                    Code(out, diagnostics, checked=foreign).block(member.body)
+                    Code(out, diagnostics, checked=foreign).function(member)
         if number is not None:
             out(f"static constexpr std::uint16_t kType = {number};")
     out()
@@ -178,7 +178,7 @@ def types_header(program: ast.Program, diagnostics: Diagnostics) -> str:
         if function.body is not None:
             with out.block("inline " + prototype(function)):
                 bound_depth(out, program.foreign, function)
-                Code(out, diagnostics, checked=program.foreign).block(function.body)
+                Code(out, diagnostics, checked=program.foreign).function(function)
             out()
     for machine in program.machines:
         out(f"extern const MachineInfo {machine.name}_info;")

@@ -74,7 +74,7 @@ def emit(program: ast.Program, model: Model, diagnostics: Diagnostics, messages:
     for function in program.functions:
         if function.body is not None:
             with out.block("inline " + prototype(function)):
-                ModelCode(out, diagnostics, unread).block(function.body)
+                ModelCode(out, diagnostics, unread).function(function)
     parts = [ModelMachine(program, m, model.places[m.name], kinds, unread, out, diagnostics) for m in machines]
     if not any(part.is_core for part in parts):
         diagnostics.error(program.machines[0].loc, f"machines: none has a parameter {MANDATORY}: expected one that takes the requests of a "

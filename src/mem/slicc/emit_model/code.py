@@ -93,5 +93,8 @@ class ModelCode(Code):
         condition = self.expr(s.condition)
         self.out(f"if (!({condition})) error_at_({quoted(self.where(s))}, {quoted('assertion failed: ' + condition)});")
 
+    def ended_without_value(self, f: ast.Function, error: str) -> None:
+        self.out(f"error_at_({quoted(self.where(f))}, {quoted(error)});")
+
     def where(self, s: ast.Node) -> str:
         return f"{s.loc.file_name}:{s.loc.line}"

@@ -163,7 +163,7 @@ class ModelMachine(MachineEmitter):
         for function in m.functions:
             if function.body is not None and not function.name.startswith("functional"):
                 with out.block(prototype(function)):
-                    self.model_code().block(function.body)
+                    self.model_code().function(function)
         for action in m.actions:
             if action.used and action.name != "z_stall":
                 with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "

@@ -37,7 +37,7 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
         for member in type_.members:
             if isinstance(member, ast.Function) and member.body is not None and not member.name.startswith("functional"):
                 with out.block(prototype(member)):
-                    ModelCode(out, diagnostics, unread).block(member.body)
+                    ModelCode(out, diagnostics, unread).function(member)
         with out.block("template <class M, class V> static void visit([[maybe_unused]] M &m, [[maybe_unused]] V &&v)"):
             for f in fields:
                 if f.type.kind == "struct" and not f.type.is_external:
