@@ -37,6 +37,12 @@ struct TooLarge : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// error(..) and assert(..) where there is no controller: in methods of structures, and in functions outside of
+/// machines.
+[[noreturn]] inline void error_at_(const char *where, const std::string &what) {
+    throw Violation(std::string(where) + ": " + what);
+}
+
 /// A pointer whose fields are about to be used; Violation if it is null.
 template <class T> T *present_(T *p, const char *what) {
     if (!p)
