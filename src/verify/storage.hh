@@ -16,6 +16,9 @@ struct AbstractCacheEntry {
     void changePermission(AccessPermission) {}
 };
 
+/// Stands in for the TBE type of machines without one.
+struct NoTbe {};
+
 /// `used`: an entry of the line exists.
 template <class E, unsigned kLines> struct Table {
     std::uint8_t used[kLines];

@@ -2,6 +2,8 @@
 """What a model makes of a protocol's text: changes of MSI whose consequences, or none, an exploration has to see."""
 
 import json
+import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +64,24 @@ def test_a_fault_is_found(moscope: Moscope, tmp_path: Path, changes: Changes, sa
 
 def test_an_empty_destination_and_an_assertion_in_a_method_are_no_fault(moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("protocol", "verify", changed(tmp_path, HARMLESS), "--json", "--shrink", "0", "--no-evict")
+    assert got.returncode == 0 and json.loads(got.stdout)["complete"], got.stderr
+
+
+#: A directory without TBEs: the states of a line are in its entry. Patterns, and what takes their place.
+WITHOUT_TBES = ((r"  structure\(TBE, .*?  TBETable TBEs, [^;]*;\n", ""), (r"  void (un)?set_tbe\([^)]*\);\n", ""),
+                (r" *(TBE tbe := |TBEs\.|(un)?set_tbe\()[^;]*;\n", ""), (r"if \(is_valid\(tbe\)\) \{[^}]*\} else if", "if"),
+                (r"if \(is_valid\(tbe\)\) \{[^}]*\}\n", ""), (r"TBE tbe, ", ""), (r", (tbe|TBEs\[[^]]*\])\)", ")"))
+
+
+def test_a_machine_may_have_no_tbes(moscope: Moscope, tmp_path: Path) -> None:
+    folder = shutil.copytree(Path(__file__).parent / "protocols", tmp_path / "protocols")
+    home = folder / "Handover-dir.sm"
+    text = home.read_text(encoding="utf-8")
+    for pattern, new in WITHOUT_TBES:
+        text = re.sub(pattern, new, text, flags=re.DOTALL)
+    assert "tbe" not in text.lower()
+    home.write_text(text, encoding="utf-8")
+    got = moscope("protocol", "verify", str(folder / "Handover.slicc"), "--json", "--shrink", "0", "--no-evict")
     assert got.returncode == 0 and json.loads(got.stdout)["complete"], got.stderr
 
 
