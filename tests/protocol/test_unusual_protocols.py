@@ -33,7 +33,14 @@ PAYS, WAITS, OF_NO_MACHINE, ASKS, EMPTY_QUEUE = 6, 7, 14, 15, 8
 CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
     # a field of an entry with a name of the runtime's
     ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";'),
-    ("      MessageBuffer * mandatoryQueue;", "      MessageBuffer * notes;\n      MessageBuffer * mandatoryQueue;"),
+    ("      MessageBuffer * mandatoryQueue;", "      MessageBuffer * notes;\n      MessageBuffer * relayed;\n"
+                                                     "      MessageBuffer * mandatoryQueue;"),
+    # an in_port that sends a message on by itself
+    ("  in_port(responseNetwork_in, ResponseMsg, responseToCache,",
+     "  out_port(relay_out, ResponseMsg, relayed);\n  in_port(relay_in, ResponseMsg, responseToCache) {\n"
+     "    if (relay_in.isReady(clockEdge())) {\n      peek(relay_in, ResponseMsg) {\n"
+     "        enqueue(relay_out, ResponseMsg, 1) {\n          out_msg := in_msg;\n        }\n      }\n"
+     "      relay_in.dequeue(clockEdge());\n    }\n  }\n\n  in_port(responseNetwork_in, ResponseMsg, relayed,"),
     ("  Tick clockEdge();\n", "  Tick clockEdge();\n  Cycles curCycle();\n  TimerTable timer;\n"
                              '  bool owed, default="false";\n  Addr owedFor;\n  int paid, default="0";\n'
                              "  MachineID unset;\n  int asked, default=\"0\";\n  int asks, default=\"0\";\n"),
@@ -150,6 +157,13 @@ def test_in_ports_may_take_different_types_from_one_buffer(subject: Subject) -> 
 def test_a_message_sent_after_two_were_taken_continues_the_history_of_the_first(subject: Subject) -> None:
     first, second, third = run(subject, 9, PAYS, 25)["accesses"]  # type: ignore[misc]
     assert first["latency_fs"] and second["latency_fs"] and third["latency_fs"]
+
+
+@pytest.mark.long
+def test_a_message_that_an_in_port_sends_on_continues_the_history_of_the_first(subject: Subject) -> None:
+    (access,) = run(subject, OF_NO_MACHINE)["accesses"]  # type: ignore[misc]
+    times = {segment["name"]: segment["fs"] for segment in access["segments"]}
+    assert sum(times.values()) == access["latency_fs"] and times["dram"] > 0
 
 
 @pytest.mark.long

@@ -64,6 +64,14 @@ def test_a_request_whose_peek_wakes_messages_is_no_pure_hit(tmp_path: Path) -> N
     assert "wakeUpBuffers(in_msg.LineAddress);" in text and "kPureHit" not in text
 
 
+def test_what_an_in_port_sends_by_itself_is_for_the_message_that_it_peeks_at(tmp_path: Path) -> None:
+    again = "      enqueue(request_out, Msg, 1) { out_msg := in_msg; }\n"
+    text = cache(tmp_path, ("cache", "peek(response_in, Msg) {\n", "peek(response_in, Msg) {\n" + again))
+    ports = re.search(r"// in_port response_in,(.*?)// in_port mandatory_in,(.*?)return next_due", text, re.DOTALL)
+    assert ports is not None and "no_cause();" not in ports[2]
+    assert re.match(r".*no_cause\(\);.*head<Msg>\(responseIn\);\s*cause\(responseIn\);.*new_message", ports[1], re.DOTALL)
+
+
 MORE = 'structure(More, desc="", interface="Message") { Addr addr, desc=""; }\n'
 
 

@@ -37,6 +37,8 @@ class Code:
         # Buffers with several in_ports, each of which takes one type of message and leaves the others to the other in_ports. Set
         # while an in_port is written.
         self.shared: frozenset[str] = frozenset()
+        # A message becomes the cause of what follows when it is peeked at, not when it starts a transition.
+        self.is_cause = False
         # A stall may end although the controller makes no transition.
         self.stalls_end_unseen = False
 
@@ -278,6 +280,8 @@ class Code:
                 self.out(f"[[maybe_unused]] {base} &in_msg = {'head_for' if buffer in self.shared else 'head'}<{base}>({buffer});")
             elif self.probe is None:
                 self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
+            if self.is_cause:
+                self.out(f"cause({self.buffer(s.port)});")
             self.block(s.body)
 
     def _Enqueue(self, s: ast.Enqueue) -> None:

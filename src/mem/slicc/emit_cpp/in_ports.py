@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast
+from .traits import acts_itself
 
 if TYPE_CHECKING:
     from .machine import MachineEmitter
@@ -27,6 +28,9 @@ def in_ports(to: MachineEmitter) -> None:
         code.shared = frozenset({buffer} & shared.keys())
         with out.block("try" if buffer in shared else ""):
             to.says_where("in_port", port)
+            code.is_cause = acts_itself(port.body)
+            if code.is_cause:  # until the in_port peeks at a message, what it does is for none
+                out("no_cause();")
             code.block(port.body)
         if buffer in shared:
             out(f"catch (const OfAnotherType &) {{ ++left_{buffer}; }}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Properties of a machine's whole text that the emitter needs: in_ports that start transitions without a message, stalls that end
-with time, questions about buffers, and requests to DRAM as they were made before 2020."""
+"""Properties of a machine's whole text that the emitter needs: in_ports that start transitions without a message, or act without a
+transition, stalls that end with time, questions about buffers, and requests to DRAM as they were made before 2020."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ _LOOKS_HERE = frozenset({
     *(f"TriggerQueue.{name}" for name in ("front", "back", "empty")),
     *(f"{storage}.{name}" for storage in ("TBEStorage", "MN_TBEStorage") for name in ("size", "capacity", "reserved", "slotsAvailable"))})
 """Methods that in_ports call only to look something up. (A directory makes the entry of a line at its first look-up.)"""
+_SEQUENCERS = frozenset({"Sequencer", "HTMSequencer", "DMASequencer"})
 _CLOCKS = frozenset({"clockEdge", "curCycle", "curTick"})
 
 
@@ -40,6 +41,22 @@ def _asks_for_message(condition: ast.Expr, port: ast.InPort) -> bool:
             return decl is port
         case ast.Binary(op="&&", left=left, right=right):
             return _asks_for_message(left, port) or _asks_for_message(right, port)
+    return False
+
+
+def acts_itself(block: list[ast.Stmt], seen: frozenset[int] = frozenset()) -> bool:
+    """Whether the code of an in_port, or a function that it calls, sends a message or calls back to a sequencer. The work is then for
+    the message that the in_port peeks at."""
+    if any(isinstance(statement, ast.Enqueue) for statement in ast.walk_statements(block)):
+        return True
+    for expr in ast.walk_exprs(block):
+        if isinstance(expr, ast.MethodCall) and expr.object.type.name in _SEQUENCERS:
+            return True
+        if isinstance(expr, ast.Call) and expr.name.startswith("queueMemory"):
+            return True
+        called = expr.function if isinstance(expr, ast.Call) else expr.method if isinstance(expr, ast.MethodCall) else None
+        if called is not None and called.body is not None and id(called) not in seen and acts_itself(called.body, seen | {id(called)}):
+            return True
     return False
 
 
