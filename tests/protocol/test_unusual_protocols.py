@@ -161,7 +161,10 @@ def test_a_message_sent_after_two_were_taken_continues_the_history_of_the_first(
 
 @pytest.mark.long
 def test_a_message_that_an_in_port_sends_on_continues_the_history_of_the_first(subject: Subject) -> None:
-    (access,) = run(subject, OF_NO_MACHINE)["accesses"]  # type: ignore[misc]
+    found = run(subject, OF_NO_MACHINE)
+    (access,) = found["accesses"]  # type: ignore[misc]
+    sent = {m["id"]: m["cause"] for m in found["messages"] if m["structure"] == "ResponseMsg"}  # type: ignore[attr-defined]
+    assert any(cause in sent for cause in sent.values()) and all(cause != number for number, cause in sent.items())
     times = {segment["name"]: segment["fs"] for segment in access["segments"]}
     assert sum(times.values()) == access["latency_fs"] and times["dram"] > 0
 

@@ -72,6 +72,12 @@ def test_what_an_in_port_sends_by_itself_is_for_the_message_that_it_peeks_at(tmp
     assert re.match(r".*no_cause\(\);.*head<Msg>\(responseIn\);\s*cause\(responseIn\);.*new_message", ports[1], re.DOTALL)
 
 
+def test_a_copy_of_a_message_has_a_number_of_its_own(tmp_path: Path) -> None:
+    peek = "peek(response_in, Msg) {\n"
+    text = cache(tmp_path, ("cache", peek, f"{peek}      enqueue(request_out, Msg, 1) {{ out_msg := in_msg; }}\n"))
+    assert "copy_fields(out_msg, in_msg);" in text and "out_msg = in_msg;" not in text
+
+
 MORE = 'structure(More, desc="", interface="Message") { Addr addr, desc=""; }\n'
 
 

@@ -17,6 +17,16 @@ namespace moscope::ruby {
 /// Stands in for the TBE type of machines without one.
 struct NoTbe {};
 
+/// SLICC's `out_msg := m`: the fields that the protocol declares. A new message has a number of its own, and has
+/// crossed no link.
+template <class M> void copy_fields(M &out_msg, const M &m) {
+    const auto uid = out_msg.uid;
+    out_msg = m;
+    out_msg.uid = uid;
+    out_msg.hops = 0;
+    out_msg.entered = false;
+}
+
 inline bool size_carries_data(MessageSizeType t) {
     switch (t) {
     case MessageSizeType_Data:

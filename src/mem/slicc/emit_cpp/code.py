@@ -21,6 +21,8 @@ LAST_LINE = (1 << 20) - 1
 class Code:
     """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
 
+    is_model = False  # messages have no more than the fields that the protocol declares
+
     def __init__(self, out: Writer, diagnostics: Diagnostics, probe: ast.InPort | None = None, heads: dict[str, int] | None = None,
                  located: bool = False, checked: bool = False) -> None:
         self.out = out
@@ -239,6 +241,9 @@ class Code:
         self.out(("(void)" if value else "") + self.expr(e) + ";")
 
     def _Assign(self, s: ast.Assign) -> None:
+        if isinstance(s.target, ast.Name) and s.target.kind == "out_msg" and not self.is_model:
+            self.out(f"copy_fields({self.expr(s.target)}, {self.expr(s.value)});")
+            return
         self.out(f"{self.expr(s.target)} = {self.expr(s.value)};")
 
     def _LocalVar(self, s: ast.LocalVar) -> None:

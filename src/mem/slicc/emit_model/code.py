@@ -17,6 +17,8 @@ class ModelCode(Code):
     ends the rule when its transition is taken. What the engine checks at run time in a protocol from outside (a null handle, a
     divisor of 0) is a violation here."""
 
+    is_model = True
+
     def __init__(self, out: Writer, diagnostics: Diagnostics, unread: Unread) -> None:
         super().__init__(out, diagnostics, checked=True)
         self.unread = unread
