@@ -115,6 +115,14 @@ template <class E, unsigned kLines> struct PerfectCacheArray : Table<E, kLines> 
     bool cacheAvail(Addr) { return true; }
 };
 
+/// The first of several TBEs that is not null.
+template <class T, class... More> T *first_of(T *tbe, More *...others) {
+    if constexpr (sizeof...(others) == 0)
+        return tbe;
+    else
+        return tbe ? tbe : first_of(others...);
+}
+
 template <class T, unsigned kLines> struct TBEArray : Table<T, kLines> {
     T *lookup(Addr a) { return this->find(a); }
     T *getNullEntry() { return nullptr; }

@@ -78,6 +78,12 @@ def test_a_copy_of_a_message_has_a_number_of_its_own(tmp_path: Path) -> None:
     assert "copy_fields(out_msg, in_msg);" in text and "out_msg = in_msg;" not in text
 
 
+def test_the_state_of_a_line_comes_from_whichever_table_has_its_tbe(tmp_path: Path) -> None:
+    table = 'TBETable TBEs, template="<L1Cache_TBE>", constructor="m_number_of_TBEs";\n'
+    text = cache(tmp_path, ("cache", table, table + table.replace("TBEs", "leaving", 1)))
+    assert "return getState(first_of(TBEs.lookup(line), leaving.lookup(line)), found_entry(line), line);" in text
+
+
 MORE = 'structure(More, desc="", interface="Message") { Addr addr, desc=""; }\n'
 
 

@@ -131,4 +131,12 @@ template <class T> class TBETable {
     std::unique_ptr<T *[]> free_; ///< the first made_ - count_ are free
 };
 
+/// The first of several TBEs that is not null.
+template <class T, class... More> T *first_of(T *tbe, More *...others) {
+    if constexpr (sizeof...(others) == 0)
+        return tbe;
+    else
+        return tbe ? tbe : first_of(others...);
+}
+
 } // namespace moscope::ruby

@@ -29,12 +29,13 @@ class HookCalls:
         return sorted(found, key=lambda f: f.return_type is not self.machine.entry_type)
 
     def getstate_args(self, line: str) -> str:
-        """The arguments of getState for a line of which only the address is known."""
+        """The arguments of getState for a line of which only the address is known. Its TBE is in one of the machine's tables."""
         args = []
-        tables = [o.name for o in self.machine.objects if o.type.name == "TBETable"]
+        tables = [f"{o.name}.lookup({line})" for o in self.machine.objects
+                  if o.type.name == "TBETable" and o.element in (None, self.machine.tbe_type)]
         for x in self.formals_of("getState"):
             if x.type is self.machine.tbe_type:
-                args.append(f"{tables[0]}.lookup({line})" if tables else "nullptr")
+                args.append(f"first_of({', '.join(tables)})" if len(tables) > 1 else tables[0] if tables else "nullptr")
             elif x.type is self.machine.entry_type:
                 args.append(f"found_entry({line})")
             else:
