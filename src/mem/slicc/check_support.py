@@ -48,6 +48,9 @@ class _Support:
                 self.parameter(param)
             for decl in machine.objects:
                 self.variable(decl, f"'{decl.name}'", names)
+                if decl.type.name in ("MessageBuffer", "WireBuffer"):  # nothing would wake the messages that are set aside in it
+                    self.diagnostics.error(decl.loc, f"'{decl.name}': {decl.type} in the body of machine '{machine.name}': expected a "
+                                           f"parameter, {decl.type} * {decl.name}")
             self.bodies(machine.functions, machine)
 
     def parameter(self, param: ast.Param) -> None:

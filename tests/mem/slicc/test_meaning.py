@@ -84,6 +84,12 @@ def test_the_state_of_a_line_comes_from_whichever_table_has_its_tbe(tmp_path: Pa
     assert "return getState(first_of(TBEs.lookup(line), leaving.lookup(line)), found_entry(line), line);" in text
 
 
+def test_a_buffer_in_the_body_of_a_machine_is_an_error(tmp_path: Path) -> None:
+    change, where = new_at_start("MessageBuffer inner;")
+    assert errors(tmp_path, change) == [where[0] + "'inner': MessageBuffer in the body of machine 'L1Cache': expected a parameter, "
+                                        "MessageBuffer * inner"]
+
+
 MORE = 'structure(More, desc="", interface="Message") { Addr addr, desc=""; }\n'
 
 
