@@ -2,6 +2,8 @@
 // The driver `http` against servers of different speed behind a TCP of the guest's.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "guest.hh"
 #include "stack.hh"
 
@@ -46,6 +48,18 @@ struct Guest final : GuestTcp {
     }
 };
 
+/// Never answers the first connections, and resets all later ones.
+struct Holding final : GuestTcp {
+    static constexpr unsigned kHeld = 100;
+    unsigned seen = 0;
+
+    Holding() { tcp.listen(user, kPort); }
+    void connected(ConnectionId id, Tick t) override {
+        if (++seen > kHeld)
+            tcp.abort(id, t);
+    }
+};
+
 } // namespace
 
 TEST(HttpDriver, EachServerKeepsItsConnectionsWhateverTheOthersSpeed) {
@@ -73,6 +87,24 @@ TEST(HttpDriver, ConnectionsAreOpenedSlowlyAtFirstAndThenFaster) {
     g.run(10 * kMs);
     EXPECT_EQ(value(g.report("http"), "opened"), 1000 + g.done);
     EXPECT_EQ(value(g.report("http"), "to_open"), 0u);
+}
+
+TEST(HttpDriver, AClosedLoopKeepsItsConnectionsWhenManyEndpointsInARowAreInUse) {
+    Holding g;
+    constexpr unsigned connections = 2 * Holding::kHeld, endpoints = 28'000;
+    ASSERT_EQ(g.hosts.command("start http connections=200 clients=1 port=8000", kGuest, 0), "ok");
+    while (g.now < kMs * 100 && value(g.report("http"), "opened") < endpoints + connections)
+        g.run(g.now + kMs);
+    EXPECT_EQ(std::as_const(g.hosts).tcp().connections(), connections);
+    EXPECT_EQ(value(g.report("http"), "skipped"), 0u);
+}
+
+TEST(HttpDriver, AClosedLoopHasAtMostOneConnectionForEachEndpoint) {
+    Guest g;
+    EXPECT_EQ(g.hosts.command("start http connections=28001 clients=1", kGuest, 0),
+              "error: connections: 28001: expected 1 to 28000");
+    EXPECT_EQ(g.hosts.command("start http connections=56000 clients=1 servers=2", kGuest, 0), "ok");
+    EXPECT_EQ(g.hosts.command("start http connections=28001 clients=1 rate=1", kGuest, 0), "ok");
 }
 
 TEST(HttpDriver, OpenLoopAsksTheServersInTurn) {

@@ -25,6 +25,8 @@ constexpr std::uint16_t kFirstPort = 32'768, kPorts = 28'000;
 constexpr std::uint64_t kSlow = 512;
 constexpr Tick kBetweenSlow = kSecond / 100'000, kBetweenFirst = kSecond / 1'000'000;
 constexpr std::size_t kMostHeader = 4096;
+constexpr std::uint64_t kMostConnections = 1'000'000;
+constexpr std::uint64_t kAttempts = 64; ///< of an open loop, to find an endpoint that is not in use
 
 class Http final : public Driver, private TcpUser {
   public:
@@ -33,12 +35,14 @@ class Http final : public Driver, private TcpUser {
     void start(Ip guest, Settings &settings, Tick now) override {
         Options o;
         o.guest = guest;
-        o.connections = settings.number("connections", 2, 1, 1'000'000);
         o.servers = settings.number("servers", 1, 1, 1024);
         o.hosts = settings.number("clients", 58, 1, Services::kMostHosts);
         o.port = settings.number("port", 80, 1, 65535 - 1024);
         o.bytes = settings.number("bytes", 300, 0, 1'000'000);
         o.rate = settings.number("rate", 0, 0, 100'000'000);
+        // In a closed loop, each connection to a server has an endpoint of its own.
+        const std::uint64_t most = o.rate ? kMostConnections : std::min(kMostConnections, o.servers * endpoints(o));
+        o.connections = settings.number("connections", 2, 1, most);
         o.patience = static_cast<Tick>(settings.number("patience_ms", 10'000, 1, 1'000'000)) * (kSecond / 1000);
         settings.check();
         stop(now);
@@ -120,8 +124,12 @@ class Http final : public Driver, private TcpUser {
         std::uint64_t opened = 0, answers = 0, wrong = 0, refused = 0, reset = 0, stalled = 0, skipped = 0;
     };
 
-    bool open(std::uint64_t server, Tick now) {
-        for (unsigned attempt = 0; attempt < 64; ++attempt) {
+    /// From which clients can open connections to a server.
+    static std::uint64_t endpoints(const Options &o) { return o.hosts * kPorts; }
+    /// A closed loop must not lose a connection, so it tries all endpoints; an open loop skips one.
+    void open(std::uint64_t server, Tick now) {
+        const std::uint64_t attempts = o_.rate ? kAttempts : endpoints(o_);
+        for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
             const std::uint64_t n = opened_++;
             const Endpoint from{Services::host(static_cast<unsigned>(n % o_.hosts)),
                                 static_cast<std::uint16_t>(kFirstPort + n / o_.hosts % kPorts)};
@@ -132,11 +140,10 @@ class Http final : public Driver, private TcpUser {
                 r.due = now + o_.patience;
                 r.server = server;
                 due_.insert({now + o_.patience, id});
-                return true;
+                return;
             }
         }
-        ++counts_.skipped; // the next 64 endpoints are all in use
-        return false;
+        ++counts_.skipped;
     }
     void over(ConnectionId id, Tick now) {
         const auto at = requests_.find(id);
