@@ -87,8 +87,9 @@ RATIO: dict[str, tuple[Ratio | None, Ratio | None]] = {
 
 
 def is_of(run: dict[str, Any]) -> bool:
-    """Whether a run (its run.json) simulated the paper's machine, not one that `--set` or a file has changed."""
+    """Whether a run (its run.json) simulated the paper's machine, not one that `--set` or a file has changed. A run whose options are
+    not known (on gem5) may have simulated any machine of that name."""
     config = run.get("config") or {}
     sets = config.get("set") or []
-    return run.get("machine") == config.get("machine", MACHINE) == MACHINE and all(
+    return run.get("machine") == config.get("machine") == MACHINE and all(
         text in CARD or str(text).partition("=")[0].strip().partition(".")[0] in NEUTRAL for text in sets)

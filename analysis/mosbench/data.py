@@ -91,7 +91,7 @@ def load(path: Path) -> Results:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of moscope mosbench"
                                 ) from error
     fixed = sweep["config"]["fixed"]
-    record = {"machine": described["machine"], "config": {"set": described["set"]}}
+    record = {"machine": described["machine"], "config": {"machine": described["machine"], "set": described["set"]}}
     done = [{**fixed, **r} for r in rows if r["status"] == "done"]
     measured = [[_points(one["name"], curve, done, path, record) for curve in one["curves"]] for one in described["applications"]]
     most_cores = max((p.cores for curves in measured for points in curves for p in points), default=0)

@@ -57,7 +57,8 @@ def test_quick_measures_shorter_windows_of_each_workload() -> None:
 def test_the_card_has_the_papers_limits_unless_they_are_set() -> None:
     of_paper = main.spec(Shared(quiet=True), main.Wanted(), [THREE], {"w1", "w3"})
     assert of_paper.fixed["nic.in_per_second"] == of_paper.fixed["nic.out_per_second"] == 5_000_000
-    assert paper.is_of({"machine": "opteron48", "config": {"set": [f"{key}={value}" for key, value in main.CARD.items()]}})
+    sets = [f"{key}={value}" for key, value in main.CARD.items()]
+    assert paper.is_of({"machine": "opteron48", "config": {"machine": "opteron48", "set": sets}})
     without = main.spec(Shared(quiet=True, sets=["nic.in_per_second=0"]), main.Wanted(), [THREE], {"w1", "w3"})
     assert without.fixed["nic.in_per_second"] == "0"
 
@@ -72,6 +73,10 @@ def test_a_machine_that_a_set_changes_is_not_the_papers(changed: str) -> None:
 
 def test_a_machine_file_that_keeps_the_papers_name_is_not_the_papers_machine() -> None:
     assert not paper.is_of({"machine": "opteron48", "config": {"machine": "mine.py", "set": []}})
+
+
+def test_a_run_whose_options_are_not_recorded_is_not_the_papers_machine() -> None:
+    assert not paper.is_of({"machine": "opteron48", "engine": "gem5 24.0"})
 
 
 @pytest.mark.parametrize(("cores", "expected"), [
