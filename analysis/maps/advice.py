@@ -20,11 +20,13 @@ INDEX = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Advice:
-    """`kind` is the name of its rule; `fields` are those to change, after their array if they are elements of one."""
+    """`kind` is the name of its rule; `fields` are those to change, after their array if they are elements of one; `others` are
+    further fields that the text names."""
 
     kind: str
     text: str
     fields: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
 
 def false_sharing(line: LineMap) -> Advice | None:
@@ -90,7 +92,7 @@ def read_mostly(line: LineMap) -> Advice | None:
     names = tuple(area.name for area in read)
     verb, object_ = ("is", "it") if len(names) == 1 else ("are", "them")
     return Advice("read_mostly", f"{listed(names)} {verb} only read, but cores lose {object_} at each write of {hot.name}. Move "
-                  f"{object_} to a line that is not written.", names)
+                  f"{object_} to a line that is not written.", names, (hot.name,))
 
 
 def not_shared(line: LineMap) -> Advice | None:

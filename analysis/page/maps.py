@@ -43,7 +43,7 @@ def _map(one: LineMap, name: str, said: list[Advice]) -> str:
 
 def _said(found: Advice) -> str:
     """The names of the fields as code."""
-    names = "|".join(re.escape(name) for name in sorted(found.fields, key=len, reverse=True))
+    names = "|".join(re.escape(name) for name in sorted((*found.fields, *found.others), key=len, reverse=True))
     parts = re.split(rf"(?<!\w)({names})(?!\w)", found.text) if names else [found.text]
     return "<b>Advice:</b> " + "".join(code(part) if n % 2 else esc(part) for n, part in enumerate(parts))
 

@@ -165,6 +165,12 @@ def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path:
     assert kinds(made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="cold")) == ["not_shared"]
 
 
+def test_advice_on_the_page_also_marks_the_field_that_stays(tmp_path: Path) -> None:
+    fields = ((0, 8, "refs", "atomic_t"), (8, 56, "limits", ""))
+    (found,) = advice(made(tmp_path, fields, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="false_sharing"))
+    assert "<code>limits</code> is only read, but cores lose it at each write of <code>refs</code>." in page._said(found)
+
+
 def test_a_line_that_no_other_core_takes_needs_no_padding(tmp_path: Path) -> None:
     assert kinds(made(tmp_path, TWO, [pair(1, 0, 9, writer=None)], miss="capacity")) == ["not_shared"]
 
