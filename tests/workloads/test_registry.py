@@ -68,7 +68,7 @@ def test_one_of_several_workloads_of_a_folder_is_named_behind_a_colon(folder: Pa
     (REGISTRATION.replace("NAMES", "'exim',"), "workload exim: .*/workloads/exim/workload.py has this name: expected another"),
 ], ids=["no registration", "name of another"])
 def test_a_folder_that_registers_no_workload_of_its_own_is_an_error(folder: Path, text: str, message: str) -> None:
-    with pytest.raises(UserError, match="mine: holds no workload.py: expected the folder of a workload"):
+    with pytest.raises(UserError, match="mine: workload.py: No such file or directory: expected the folder of a workload"):
         workloads.find(str(folder))
     (folder / "workload.py").write_text(text)
     with pytest.raises(UserError, match=message):

@@ -20,13 +20,20 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
     """The error to report. `doing` (a command line, or a point) precedes the traceback in the file."""
     if isinstance(error, MoscopeError):
         return error
-    if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
-                         "output, the cache)")
-    if isinstance(error, OSError) and error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
-        return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
+    if isinstance(error, OSError) and (of_user := user_error(error)):
+        return of_user
     text = str(error).splitlines()[0] if str(error) else "no text"
     return SimulatorBug(f"{type(error).__name__}: {text} ({_kept(error, doing)})")
+
+
+def user_error(error: OSError) -> UserError | None:
+    """The error to report for one of the user's disk or path; None for any other."""
+    if error.errno in NO_ROOM:
+        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
+                         "output, the cache)")
+    if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
+        return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
+    return None
 
 
 def _kept(error: BaseException, doing: str) -> str:

@@ -64,6 +64,33 @@ def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], sa
         package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, **options})
 
 
+LONG = ("a" * 300, "/" + "b" * 200 + ("/" + "b" * 200) * 20)  # a component, and in all
+
+
+@pytest.mark.parametrize("path", LONG)
+@pytest.mark.parametrize("option, others", [("out", {"workload": "counter"}), ("workload", {}), ("program", {}),
+                                            ("stdin", {"program": "/bin/true"}), ("take", {"program": "/bin/true"})])
+def test_a_path_that_is_too_long_is_a_user_error(option: str, others: dict[str, str], path: str) -> None:
+    with pytest.raises(package.UserError, match="File name too long: expected"):
+        package.run(kernel="distro", cores=1, **others, **{option: f"/{path}"})
+
+
+@pytest.mark.parametrize("path", LONG)
+def test_a_path_that_is_too_long_is_a_user_error_of_every_call(path: str) -> None:
+    for call in (lambda: package.sweep("latency", {"machine": ["small"]}, out=path), lambda: package.sweep(f"{path}.toml"),
+                 lambda: package.open_run(path), lambda: package.Machine(f"{path}.py")):
+        with pytest.raises(package.UserError, match="File name too long: expected"):
+            call()
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+@pytest.mark.parametrize("option, said", [("out", "--out: .*: expected a path"), ("machine", "--machine: .*: expected a name or a path"),
+                                          ("stdin", "--stdin"), ("take", "--take"), ("workload", "--workload: .*: is no path: expected")])
+def test_a_text_that_can_be_no_path_is_a_user_error(option: str, said: str, path: str) -> None:
+    with pytest.raises(package.UserError, match=said):
+        package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, option: f"/{path}"})
+
+
 @pytest.mark.parametrize("name, arguments", [("open_run", (5,)), ("open_run", (None,)), ("trace", (5,)), ("trace", (SCRIPT, 5)),
                                              ("latency", (3,))])
 def test_an_argument_of_another_type_is_a_user_error_in_every_call(name: str, arguments: tuple[Any, ...]) -> None:

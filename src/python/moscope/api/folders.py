@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moscope.api.values import place
-from moscope.failures import NO_ROOM, as_error
+from moscope.failures import user_error
 
 Place = str | os.PathLike[str]
 
@@ -24,7 +24,8 @@ class Folder:
 
 @contextmanager
 def folder_for(out: Place | None, what: str) -> Iterator[Folder]:
-    """`out`, or a temporary folder. A call that fails leaves no temporary folder behind. A full disk is a user error."""
+    """`out`, or a temporary folder. A call that fails leaves no temporary folder behind. A full disk or an
+    unusable path is a user error."""
     place("--out", out)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix=f"moscope-{what}-")
     try:
@@ -32,6 +33,6 @@ def folder_for(out: Place | None, what: str) -> Iterator[Folder]:
     except BaseException as error:
         if kept:
             kept.cleanup()
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            raise as_error(error, f"moscope.{what}") from error
+        if isinstance(error, OSError) and (of_user := user_error(error)):
+            raise of_user from error
         raise

@@ -27,9 +27,21 @@ def text(option: str, value: Any) -> str | None:
 
 def place(option: str, value: Any, expected: str = "a path") -> str | None:
     """The path of a file or folder, or none."""
-    if value is None or isinstance(value, str | os.PathLike):
-        return value if value is None else os.fspath(value)
-    raise UserError(f"{option}: {value}: expected {expected}")
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike) or not isinstance(path := os.fspath(value), str):
+        raise UserError(f"{option}: {value!s}: expected {expected}")
+    if not _is_path(path):
+        raise UserError(f"{option}: {path!r}: expected {expected}")
+    return path
+
+
+def _is_path(text: str) -> bool:
+    """Whether a file could have this path; characters are encoded as the file system's names are."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def several(option: str, values: Iterable[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from moscope import paths
+from moscope import paths, readable
 from moscope.errors import UserError, unknown_name
 from moscope.guest.packages import Say
 
@@ -156,9 +156,9 @@ def files(w: Workload) -> dict[str, Path]:
 
 
 def _of_folder(folder: Path, name: str) -> Workload:
+    if why := readable.fault(folder / FILE):
+        raise UserError(f"--workload: {folder}: {FILE}: {why}: expected the folder of a workload (docs/extending/workload.md)")
     file = folder.resolve() / FILE
-    if not file.is_file():
-        raise UserError(f"--workload: {folder}: holds no {FILE}: expected the folder of a workload (docs/extending/workload.md)")
     every()  # loads the checkout's own workloads, so that their names are taken
     _load(file)
     own = {w.name: w for w in _REGISTERED.values() if w.folder == file.parent}
