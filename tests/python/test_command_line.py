@@ -138,7 +138,7 @@ def test_a_command_that_fills_the_folder_itself_keeps_no_object(extra: Path, tmp
 FOLDER = Path(commands.__path__[0])
 MODULES = {p.relative_to(FOLDER).with_suffix("").parts: p for p in sorted(FOLDER.rglob("*.py")) if p.stem != "__init__"}
 COMMANDS = [" ".join(parts).replace("_", "-") for parts in MODULES]
-FILL_OUT = {" ".join(parts).replace("_", "-") for parts, path in MODULES.items() if "@command(fills_out=True)" in path.read_text()}
+FILL_OUT = {" ".join(parts).replace("_", "-") for parts, path in MODULES.items() if "@command(fills_out=True" in path.read_text()}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -160,6 +160,27 @@ def test_protocol_list_with_out_writes_the_object_that_json_prints(moscope, tmp_
     assert kept.returncode == printed.returncode == 0, kept.stderr
     assert "MSI" in kept.stdout
     assert json.loads((tmp_path / "kept" / "protocol-list.json").read_text()) == json.loads(printed.stdout)
+
+
+UNUSED = ["compare", "docs", "export", "kernel build", "kernel config", "kernel list", "protocol build", "protocol list", "protocol table",
+          "report", "test", "what-if", "workload build", "workload list"]
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_the_help_of_a_command_without_a_machine_of_its_own_says_that_options_have_no_effect(name: str,
+                                                                                           capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*name.split(), "--help"]) == 0
+    assert capfd.readouterr().out.count("Without effect on this command.") == 3
+
+
+def test_an_option_without_effect_is_accepted_with_a_remark(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    body = "from moscope.cli import SIMULATED, command\n\n@command(unused=SIMULATED)\ndef f(shared):\n    shared.result({})\n"
+    (extra / "probe.py").write_text(body)
+    assert cli.main(["probe", "--set", "dram.channels=1", "--seed", "1", "--json"]) == 0
+    assert capfd.readouterr() == ("{}\n", "--set: has no effect on moscope probe\n--seed: has no effect on moscope probe\n")
+    assert cli.main(["probe", "--machine", "small", "--quiet"]) == 0
+    assert cli.main(["probe"]) == 0
+    assert capfd.readouterr() == ("", "")
 
 
 def test_every_command_takes_the_shared_options(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -251,7 +272,7 @@ def test_a_pipe_that_broke_elsewhere_is_a_failure(extra: Path, capfd: pytest.Cap
 def test_a_path_that_is_too_long_is_a_user_error(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert cli.main([*arguments, f"./{'n' * 300}.slicc"]) == errors.UserError.exit_code
     out, err = capfd.readouterr()
-    assert out == "" and "File name too long: expected a " in err
+    assert out == "" and "File name too long: expected " in err
 
 
 def in_a_process(root: Path, prepared: str, *arguments: str) -> subprocess.CompletedProcess[str]:

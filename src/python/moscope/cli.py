@@ -7,6 +7,7 @@ A command is one module under `moscope/commands/`; its path is its name (`comman
 Only the command that is called is imported, so a start stays quick; heavy imports belong inside functions.
 """
 
+import copy
 import importlib
 import inspect
 import os
@@ -14,12 +15,12 @@ import pkgutil
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar, get_args, overload
 
 import typer
 from typer.exceptions import TyperException
@@ -89,18 +90,34 @@ _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
     "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE",
                                                help="Change a machine parameter; repeatable.")], []),
     "seed": (Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")], 1),
-    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),  # see _out
+    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),
     "json": (Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")], False),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="Print only results and errors.")], False),
 }
+
+#: The options that describe a simulation. Commands without one accept them all the same, as scripts pass them to any command.
+SIMULATED = ("machine", "sets", "seed")
+_WITHOUT_EFFECT = "Without effect on this command."
 
 Command = Callable[..., int | None]
 _registered: dict[str, Command] = {}
 
 
-def _out(kept_as: str) -> Any:
-    """The option `--out` of a command that does not fill the folder itself."""
-    return Annotated[Path | None, typer.Option(metavar="DIR", help=f"Folder for the results: the JSON object as {kept_as}.")]
+def _said(kind: Any, text: str, **others: Any) -> Any:
+    """The option with another help text, and other attributes."""
+    type_, option = get_args(kind)
+    changed = copy.copy(option)
+    vars(changed).update(others, help=text)
+    return Annotated[type_, changed]
+
+
+def _shared_option(name: str, kept_as: str, unused: Sequence[str]) -> inspect.Parameter:
+    kind, default = _SHARED_OPTIONS[name]
+    if name in unused:
+        kind = _said(kind, _WITHOUT_EFFECT, show_default=False)
+    if name == "out" and kept_as:  # the command does not fill the folder itself
+        kind = _said(kind, f"Folder for the results: the JSON object as {kept_as}.")
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def checked_seed(seed: int) -> int:
@@ -113,31 +130,33 @@ F = TypeVar("F", bound=Command)
 
 
 @overload
-def command(function: F, *, fills_out: bool = False) -> F: ...
+def command(function: F, *, fills_out: bool = False, unused: Sequence[str] = ()) -> F: ...
 @overload
-def command(function: None = None, *, fills_out: bool = False) -> Callable[[F], F]: ...
-def command(function: Command | None = None, *, fills_out: bool = False) -> Any:
+def command(function: None = None, *, fills_out: bool = False, unused: Sequence[str] = ()) -> Callable[[F], F]: ...
+def command(function: Command | None = None, *, fills_out: bool = False, unused: Sequence[str] = ()) -> Any:
     """Registers `function` as the command of its module and gives it the shared options. `fills_out`: it puts files into
-    `--out` itself; for the others `Shared.result` keeps the JSON object there."""
+    `--out` itself; for the others `Shared.result` keeps the JSON object there. `unused`: those of SIMULATED that have no effect on it,
+    which its help says, and a remark where the user gives one."""
     if function is None:
-        return partial(command, fills_out=fills_out)
+        return partial(command, fills_out=fills_out, unused=unused)
     kept_as = "" if fills_out else "-".join(function.__module__.split(".")[2:]) + ".json"
     own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,
-                               annotation=_out(kept_as) if name == "out" and kept_as else kind)
-             for name, (kind, default) in _SHARED_OPTIONS.items()]
+    added = [_shared_option(name, kept_as, unused) for name in _SHARED_OPTIONS]
 
     def run(**arguments: Any) -> int | None:
         context: typer.Context = arguments.pop("context")
-        shared = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
-        sources = {name: context.get_parameter_source(name) for name in shared}
+        values = {name: arguments.pop(name) for name in _SHARED_OPTIONS}
+        sources = {name: context.get_parameter_source(name) for name in values}
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
-        checked_seed(shared["seed"])
-        kept = (shared["out"] / kept_as).absolute() if kept_as and shared["out"] else None
+        checked_seed(values["seed"])
+        kept = (values["out"] / kept_as).absolute() if kept_as and values["out"] else None
         if kept:
             jsonio.check_replaceable(kept.parent)  # before any long work
-        with json_only_on_stdout(shared["json"]) as fd:
-            return function(Shared(**shared, result_fd=fd, given=given, kept=kept), **arguments)
+        with json_only_on_stdout(values["json"]) as fd:
+            shared = Shared(**values, result_fd=fd, given=given, kept=kept)
+            for name in (name for name in unused if name in given):
+                shared.say(f"--{name.removesuffix('s')}: has no effect on {context.command_path}")
+            return function(shared, **arguments)
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + added + [context]

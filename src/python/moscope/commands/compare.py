@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 if TYPE_CHECKING:
     from analysis.comparison.condition import Joined, Test
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SCHEMA = "moscope.compare/1"
 
 
-@command
+@command(unused=SIMULATED)
 def compare(shared: Shared,
             a: Annotated[Path, typer.Argument(metavar="A", help="Run directory, a folder in its points/, or the folder of a sweep.")],
             b: Annotated[Path, typer.Argument(metavar="B", help="What to compare with A. Differences are B minus A.")],

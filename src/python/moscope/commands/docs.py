@@ -4,12 +4,12 @@
 from pathlib import Path
 
 from moscope import errors
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 DEFAULT_OUT = Path("moscope-out/docs")
 
 
-@command(fills_out=True)
+@command(fills_out=True, unused=SIMULATED)
 def docs(shared: Shared) -> int:
     """Build the documentation site. The first call installs Sphinx in its own environment."""
     from moscope import jsonio

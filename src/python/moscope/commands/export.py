@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command(fills_out=True)
+@command(fills_out=True, unused=SIMULATED)
 def export(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
            to: Annotated[str, typer.Option(metavar="FORMAT", help="perfetto (trace), pprof (profile), collapsed (stacks for flame graphs) "

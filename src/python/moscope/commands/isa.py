@@ -8,7 +8,7 @@ from moscope import errors
 from moscope.cli import Shared, command
 
 
-@command
+@command(unused=("seed",))
 def isa(shared: Shared) -> int:
     """List every instruction that CPUID promises, with its implementation and tests, or the reason why it is masked."""
     from moscope.config import load_machine

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def report(shared: Shared,
            run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Instead of writing the report, show a map of the hottest lines "

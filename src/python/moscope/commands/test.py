@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from moscope import bootstrap, buildproto, errors, paths
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 # pytest's exit code for a selection that holds no test.
@@ -42,7 +42,7 @@ class Tally:
         return sum(1 for o in self.outcome.values() if o == outcome)
 
 
-@command
+@command(unused=SIMULATED)
 def test(shared: Shared,
          select: Annotated[str | None, typer.Argument(help="File, folder, or part of a test's name.")] = None,
          long: Annotated[bool, typer.Option("--long", help="Also run tests that take minutes or hours.")] = False,

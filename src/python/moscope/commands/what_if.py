@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command(fills_out=True)
+@command(fills_out=True, unused=SIMULATED)
 def what_if(shared: Shared,
             run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
             line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a line, or of the object that it is a part of "

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def config(shared: Shared,
            source: Annotated[Path | None, typer.Option(metavar="DIR",
                                                        help="6.1.y source tree to use instead of Debian's source.")] = None,

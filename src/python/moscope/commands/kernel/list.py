@@ -3,10 +3,10 @@
 
 from typing import Any
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def list_(shared: Shared) -> None:
     """List the kernel names, the fixes, and the builds in the cache."""
     from moscope.guest import kernel, kernel_build, kernel_config, kernel_names, kernel_patches

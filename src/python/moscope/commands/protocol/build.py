@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from moscope import buildproto
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def build(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to build.")],
           strict: Annotated[bool, typer.Option("--strict",

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 from moscope import buildproto
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def list_protocols(shared: Shared) -> None:
     """List the protocols, with the number of states, events and transitions of each machine."""
     rows = [_describe(name) for name in buildproto.known_protocols()]

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from moscope import buildproto, jsonio
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 from moscope.errors import unknown_name
 
 ENDINGS = {"text": "txt", "markdown": "md", "html": "html"}
 
 
-@command(fills_out=True)
+@command(fills_out=True, unused=SIMULATED)
 def table(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="Protocol to print.")],
           format: Annotated[str, typer.Option("--format", metavar="text|markdown|html", help="Output format.")] = "text",

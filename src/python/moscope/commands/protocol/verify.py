@@ -19,7 +19,7 @@ UNREACHED_SHOWN = 20
 MAX_THREADS = 64
 
 
-@command
+@command(unused=("seed",))
 def verify(shared: Shared,
            protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to verify.")],
            caches: Annotated[int, typer.Option(metavar="N", help="Number of cores, each with its caches.")] = 2,

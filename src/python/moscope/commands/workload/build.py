@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def build(shared: Shared, workload: Annotated[str, typer.Argument(metavar="NAME|DIR", help="Name or folder of a workload.")]) -> None:
     """Build the program of a workload, or find it in the cache, and print its path."""
     from moscope import workloads

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope workload list`: the workloads that `run --workload` accepts."""
 
-from moscope.cli import Shared, command
+from moscope.cli import SIMULATED, Shared, command
 
 
-@command
+@command(unused=SIMULATED)
 def list_(shared: Shared) -> None:
     """List the workloads, with the operation and the default kernels of each."""
     from moscope import workloads
