@@ -99,6 +99,7 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
     (("--caches", "3", "--chips", "2"), "--caches: 3 on 2 chips: expected a multiple of 2"),
     (("--requests", "ld,lt"), "lt"), (("--requests", "ld,nt,flush"), "nt, flush: the protocol has none: expected some of ld, st, if"),
     (("--counterexample", "no-folder/c.toml"), "no-folder"),
+    (("--counterexample", "c.txt"), "c.txt: the name does not end in .toml: expected one that does, such as c.toml"),
     (("--device", "reed"), "reed"), (("--device", "read"), "no machine for devices"),
     (("--messages", "1"), "--messages: 1: expected 2 to 200"),
     (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "much"),

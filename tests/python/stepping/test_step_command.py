@@ -25,7 +25,8 @@ def test_the_page_is_written_beside_the_trace(moscope: Moscope, tmp_path: Path) 
 
 @pytest.mark.parametrize("arguments", [
     [], ["c0 ld A@n0", "--example", "false-sharing"], ["--example", "nothing"], ["c0 ld"], ["c0 ld A@n0", "--port", "65536", "--json"],
-    ["c0 ld A@n0", "--html", "no/such/folder.html"], ["c0 ld A@n0", "--protocol", "nothing", "--json"],
+    ["c0 ld A@n0", "--html", "no/such/folder.html"], ["c0 ld A@n0", "--html", "page.png"],
+    ["c0 ld A@n0", "--protocol", "nothing", "--json"],
 ], ids=" ".join)
 def test_a_mistake_is_a_user_error(moscope: Moscope, arguments: list[str]) -> None:
     got = moscope("step", *arguments)

@@ -200,6 +200,8 @@ def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Pa
     (("c0 nt A@n0", *MSI), "MSI has no non-temporal store"),
     (("c0 ld A@n0", *SMALL, "--svg", "nowhere/t.svg"), "nowhere"),
     (("c0 ld A@n0", *SMALL, "--png", "."), "is a folder"),
+    (("c0 ld A@n0", *SMALL, "--png", "t.svg"), "t.svg: the name does not end in .png: expected one that does, such as t.png"),
+    (("c0 ld A@n0", *SMALL, "--svg", "t"), "t: the name does not end in .svg: expected one that does, such as t.svg"),
     (("c0 ld A@n0", "--machine", "smal"), "small"),
 ])
 def test_mistakes_are_user_errors_without_a_traceback(moscope: Moscope, arguments: tuple[str, ...], said: str) -> None:

@@ -35,7 +35,7 @@ def compare(shared: Shared,
     from analysis import RunDirectoryError
     from analysis.comparison import condition, pairs, sides, text
 
-    check_target(html)
+    check_target(html, ".html")
     try:
         wanted = condition.parse(fail_if) if fail_if is not None else None
         left, right = sides.side(a), sides.side(b)

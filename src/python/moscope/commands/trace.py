@@ -30,8 +30,8 @@ def trace(shared: Shared,
 
     # Mistakes in the script or the files' names show before anything is built.
     spec, _ = options.chosen(shared, script, None, None)
-    for path in (svg, png):
-        trace_files.check_target(path)
+    trace_files.check_target(svg, ".svg")
+    trace_files.check_target(png, ".png")
     subject, accesses = prepared(spec, shared.quiet)
     wanted = part.wanted(steps, len(accesses))
     whole = run_script(subject, accesses, spec.script, spec.checked)

@@ -21,7 +21,7 @@ def check(html: Path | None, port: int) -> None:
     """Reports errors in options before any work."""
     if not 0 <= port < 1 << 16:
         raise UserError(f"--port: {port}: expected 0 to 65535")
-    check_target(html)
+    check_target(html, ".html")
 
 
 def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> None:

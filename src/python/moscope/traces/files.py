@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that `moscope trace` writes: the document, and sequence diagrams, each complete or not at all."""
+"""Files that the user names for results, and those that `moscope trace` writes: the document, and sequence diagrams. Each is
+complete or not at all."""
 
 import os
 from pathlib import Path
@@ -11,12 +12,15 @@ from moscope.errors import UserError
 Document = dict[str, Any]
 
 
-def check_target(path: Path | None) -> None:
-    """Checks before the run, as far as possible, that a file can be written there."""
+def check_target(path: Path | None, ending: str) -> None:
+    """Checks before the run, as far as possible, that a file can be written there. Its name has the ending of its contents, by which
+    other programs and commands know them; so no two options name the same file."""
     if path is None:
         return
     if path.is_dir():
         raise UserError(f"{path}: is a folder: expected the name of a file")
+    if path.suffix != ending:
+        raise UserError(f"{path}: the name does not end in {ending}: expected one that does, such as {path.with_suffix(ending)}")
     if not path.absolute().parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}: expected an existing one")
     if not os.access(path.absolute().parent, os.W_OK):

@@ -74,7 +74,7 @@ def check(shared: Shared,
         raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
     if in_flight is not None:
         protocol_check.check_in_flight("--in-flight", in_flight)
-    trace_files.check_target(counterexample)
+    trace_files.check_target(counterexample, ".toml")
     subjects = protocol_check.subjects(protocol, shared.machine, shared.sets, ops, cores=cores, caches=caches, homes=homes,
                                        include=[w for w in include.split(",") if w], without=[w for w in without.split(",") if w],
                                        report=shared.say)

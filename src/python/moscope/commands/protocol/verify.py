@@ -75,7 +75,7 @@ def verify(shared: Shared,
     bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, devices, evict=evict, symmetry=symmetry, reduce=reduce,
                                     pending=pending, messages=messages)
     bounds.check()
-    trace_files.check_target(counterexample)
+    trace_files.check_target(counterexample, ".toml")
     answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
