@@ -210,8 +210,22 @@ def test_of_many_names_a_message_gives_those_that_contain_the_wanted_one_or_the_
     assert str(errors.unknown_name("--line", "name", "zzz", many)).count("program:") == errors.MOST_NAMES
 
 
-@pytest.mark.parametrize("arguments", [["protocol", "list", "--seed", "x"], ["protocol", "build"], ["test", "--jobs"],
-                                       ["test", "--jobs", "0"]])
+@pytest.mark.parametrize("arguments, said", [
+    (["protocol", "list", "--seed", "x"], "--seed: x: expected a whole number"),
+    (["run", "--windows", "1.5"], "--windows: 1.5: expected a whole number"),
+    (["protocol", "check", "MSI", "--ops", "1e9"], "--ops: 1e9: expected a whole number"),
+    (["test", "--jobs", "0"], "--jobs: 0: expected 1 or more"), (["kernel", "build", "-j", "0"], "--jobs: 0: expected 1 or more"),
+    (["test", "--jobs", f"{2**70}"], f"--jobs: {2**70}: expected 1000 or less"),
+    (["protocol", "check", "MSI", "--ops", f"{2**64}"], f"--ops: {2**64}: expected {10**18} or less"),
+    (["protocol", "check", "MSI", "--shrink", f"{10**400}"], f"--shrink: {10**400}: expected 0 to {10**9} seconds"),
+    (["run", "--windows", "9" * 5000], f"--windows: {'9' * 40}: expected a whole number of fewer digits"),
+])
+def test_a_value_that_is_no_number_or_out_of_range_is_named(capfd: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert cli.main(arguments) == errors.UserError.exit_code
+    assert capfd.readouterr() == ("", said + "\n")
+
+
+@pytest.mark.parametrize("arguments", [["protocol", "build"], ["test", "--jobs"]])
 def test_a_usage_error_is_one_line_that_points_to_help(capfd: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert cli.main(arguments) == errors.UserError.exit_code
     out, err = capfd.readouterr()

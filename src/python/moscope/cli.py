@@ -33,6 +33,7 @@ from moscope.failures import as_error
 DEFAULT_MACHINE = "opteron48"
 # A whole number in every reader of JSON; the engine multiplies it by a thousand in signed 64-bit integers.
 MOST_SEED = 2**53 - 1
+MOST_JOBS = 1000  # processes at the same time
 HELP = ("-h", "--help")
 OF_A_CHECKOUT = {"docs", "test"}  # commands that an installed package does not have
 
@@ -288,6 +289,21 @@ def _dispatch(arguments: list[str]) -> int:
     return int(code or errors.OK)
 
 
+# What typer expects of a value, by the name of the fault that its validation (pydantic) finds.
+_EXPECTED = {"int_parsing": "a whole number", "int_parsing_size": "a whole number of fewer digits", "float_parsing": "a number",
+             "greater_than_equal": "{ge} or more", "less_than_equal": "{le} or less"}
+
+
+def _wrong_value(error: TyperException) -> UserError | None:
+    """For a value that is no number, or out of its range; None for any other complaint."""
+    faults: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+    fault = faults[0] if faults else {}
+    expected, parameter = _EXPECTED.get(fault.get("type", "")), getattr(error, "param", None)
+    if expected is None or parameter is None:
+        return None
+    return UserError(f"{max(parameter.opts, key=len)}: {fault['input']!s:.40}: expected {expected.format(**fault.get('ctx', {}))}")
+
+
 def _usage_error(error: TyperException) -> UserError:
     """typer's complaint in the form that all user errors have."""
     context = getattr(error, "ctx", None)
@@ -296,6 +312,8 @@ def _usage_error(error: TyperException) -> UserError:
     if option is not None and hasattr(error, "possibilities"):
         known = [o for p in context.command.params for o in p.opts if o.startswith("-")] if context else []
         return unknown_name(where, "option", option, known)
+    if wrong := _wrong_value(error):
+        return wrong
     message = error.format_message().strip().rstrip(".")
     return UserError(f"{where}: {message[:1].lower() + message[1:]}: expected what `{where} --help` lists")
 

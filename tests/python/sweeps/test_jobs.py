@@ -70,6 +70,7 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
 @pytest.mark.parametrize("name, params, error", [
     ("latency", {"bandwidth": "yes"}, "bandwidth: yes: expected true or false"),
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
+    ("protocol check", {"protocol": "MSI", "ops": 2**64}, "ops: 18446744073709551616: expected 1000000000000000000 or less"),
     ("protocol check", {"protocol": "MSI", "with": "flsh"}, '--with: no kind of access called "flsh"'),
     ("protocol check", {"protocol": "MSI", "caches": "large"}, "--caches: 'large': expected tiny, machine or mixed"),
     ("protocol check", {"protocol": "MSI", "in_flight": 17}, "in_flight: 17: expected 1 to 16"),

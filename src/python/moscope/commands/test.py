@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from moscope import bootstrap, buildproto, errors, paths
-from moscope.cli import SIMULATED, Shared, command
+from moscope.cli import MOST_JOBS, SIMULATED, Shared, command
 from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 # pytest's exit code for a selection that holds no test.
@@ -46,7 +46,7 @@ class Tally:
 def test(shared: Shared,
          select: Annotated[str | None, typer.Argument(help="File, folder, or part of a test's name.")] = None,
          long: Annotated[bool, typer.Option("--long", help="Also run tests that take minutes or hours.")] = False,
-         jobs: Annotated[int | None, typer.Option(metavar="N", min=1, show_default="processors",
+         jobs: Annotated[int | None, typer.Option(metavar="N", min=1, max=MOST_JOBS, show_default="processors",
                                                   help="Number of tests to run in parallel.")] = None) -> int:
     """Run the test suite. The last line is `N passed, N failed, N skipped`."""
     import pytest

@@ -17,6 +17,8 @@ from moscope.errors import ProtocolError, UserError, unknown_name
 
 SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
+MOST_OPS = 10**18
+MOST_SHRINKING = 10**9  # seconds
 MOST_IN_FLIGHT = 16
 ADDED = ("flush", "dma")  # the kinds of accesses that `--with` may name
 JITTER = "40ns"
@@ -180,6 +182,16 @@ def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: i
 def shares(parts: list[Subject], ops: int) -> list[int]:
     """The number of accesses of each part."""
     return [ops - ops // 2, ops // 2] if len(parts) == 2 else [ops]
+
+
+def check_ops(option: str, ops: int) -> None:
+    if not 1 <= ops <= MOST_OPS:
+        raise UserError(f"{option}: {ops}: expected {'1 or more' if ops < 1 else f'{MOST_OPS} or less'}")
+
+
+def check_shrinking(option: str, seconds: int) -> None:
+    if not 0 <= seconds <= MOST_SHRINKING:
+        raise UserError(f"{option}: {seconds}: expected 0 to {MOST_SHRINKING} seconds")
 
 
 def check_in_flight(option: str, number: int) -> None:

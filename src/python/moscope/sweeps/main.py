@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from moscope import errors, jsonio, locks
 from moscope.aside import write_whole
+from moscope.cli import MOST_JOBS
 from moscope.errors import MoscopeError, SimulatorBug, UserError
 from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
 from moscope.sweeps import points as planning
@@ -24,7 +25,6 @@ from moscope.wording import number
 
 SCHEMA = "moscope.sweep/1"
 DEFAULT_OUT = Path("moscope-out/sweep")
-MOST_JOBS = 1000
 Say = Callable[[str], None]
 Then = Callable[["Outcome"], None]
 Progress = Callable[[int, int, list[str]], None]  # finished points, all points, and the states of running ones

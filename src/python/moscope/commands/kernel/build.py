@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from moscope.cli import SIMULATED, Shared, command
+from moscope.cli import MOST_JOBS, SIMULATED, Shared, command
 
 
 @command(unused=SIMULATED)
@@ -15,7 +15,7 @@ def build(shared: Shared,
                                                       help="6.1.y source tree to copy and build instead of Debian's.")] = None,
           variant: Annotated[str, typer.Option(metavar="NAME",
                                                help="Variant: kernels/config/NAME.config is merged into the common configuration.")] = "",
-          jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1,
+          jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=MOST_JOBS,
                                                    help="Number of parallel compile jobs.")] = None) -> None:
     """Build the project's kernel, or find it in the cache.
 

@@ -62,16 +62,14 @@ def check(shared: Shared,
     from moscope.protocol import check as protocol_check
     from moscope.traces import files as trace_files
 
-    if ops < 1:
-        raise UserError(f"--ops: {ops}: expected 1 or more")
+    protocol_check.check_ops("--ops", ops)
     if strict:
         buildproto.check_strictly(buildproto.find_protocol(protocol))
     if engines.is_gem5(engine, gem5):
         if in_flight is not None or without or include:
             raise UserError("--engine gem5: gem5's random tester lacks --in-flight, --without and --with: expected none of these options")
         return _on_gem5(shared, protocol, cores, ops, caches or "tiny", homes, gem5)
-    if shrink < 0:
-        raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
+    protocol_check.check_shrinking("--shrink", shrink)
     if in_flight is not None:
         protocol_check.check_in_flight("--in-flight", in_flight)
     trace_files.check_target(counterexample, ".toml")

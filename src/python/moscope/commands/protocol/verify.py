@@ -52,8 +52,8 @@ def verify(shared: Shared,
            ) -> int:
     """Explore every state that a small machine with this protocol can reach, with messages in every order."""
     from moscope.commands.protocol.check import without_script
+    from moscope.protocol import check as protocol_check
     from moscope.protocol import verify as protocol_verify
-    from moscope.schema.units import Size
     from moscope.traces import files as trace_files
 
     wanted = tuple(r for r in requests.split(",") if r)
@@ -64,8 +64,7 @@ def verify(shared: Shared,
     for name in devices:
         if name not in protocol_verify.DEVICE:
             raise unknown_name("--device", "kind of request", name, list(protocol_verify.DEVICE))
-    if shrink < 0:
-        raise UserError(f"--shrink: {shrink}: expected 0 or more seconds")
+    protocol_check.check_shrinking("--shrink", shrink)
     if not wanted:
         raise UserError(f"--requests: nothing: expected some of {', '.join(protocol_verify.REQUESTS)}")
     if seconds < 1:
@@ -76,7 +75,7 @@ def verify(shared: Shared,
                                     pending=pending, messages=messages)
     bounds.check()
     trace_files.check_target(counterexample, ".toml")
-    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, Size(memory).bytes, seconds,
+    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, protocol_verify.limit(memory), seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
     if "violation" in answer and shrink:

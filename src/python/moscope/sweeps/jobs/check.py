@@ -62,7 +62,9 @@ def subjects_of(job: Job, params: Params, say: Say) -> list[check.Subject]:
 
 
 def ops_of(params: Params) -> int:
-    return count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS
+    found = count(params, "ops", check.DEFAULT_OPS) or check.DEFAULT_OPS
+    check.check_ops("ops", found)
+    return found
 
 
 def in_flight_of(params: Params) -> int | None:
