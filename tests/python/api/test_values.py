@@ -64,6 +64,14 @@ def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], sa
         package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, **options})
 
 
+@pytest.mark.parametrize("option, value, said", [
+    ("jobs", "2", "--jobs: 2: expected a whole"), ("jobs", 1.5, "--jobs: 1.5: expected a whole"),
+    ("executor", 5, "--executor: 5: expected a text"), ("plot", 5, "--plot: 5: expected a text")])
+def test_an_option_of_a_sweep_of_another_type_is_a_user_error(option: str, value: Any, said: str) -> None:
+    with pytest.raises(package.UserError, match=said):
+        package.sweep("trace", {"seed": [1, 2]}, fixed={"script": SCRIPT}, **{option: value})
+
+
 LONG = ("a" * 300, "/" + "b" * 200 + ("/" + "b" * 200) * 20)  # a component, and in all
 
 

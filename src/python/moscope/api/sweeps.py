@@ -12,7 +12,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, Machine, is_topology, machine_of, text_of
 from moscope.api.progress import Watcher, call
-from moscope.api.values import each, mapping, of_python
+from moscope.api.values import each, mapping, of_python, text, whole
 from moscope.errors import MoscopeError, UserError
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
     from moscope.sweeps import main
 
     described = _described(job, axes, fixed, zips, exclude, machine, seed)
+    at_once = None if jobs is None else whole("--jobs", jobs)
+    executor, plot = text("--executor", executor) or "", text("--plot", plot)
     shared = call(Machine(), 1, progress)
     shown = -1
 
@@ -93,7 +95,7 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
             shared.say(f"{done} of {points} points finished", done / points)
 
     with folder_for(out, "sweep") as folder:
-        outcome = main.run(described, folder.path, executor=executor, at_once=jobs, plot=plot, say=shared.say, progress=show)
+        outcome = main.run(described, folder.path, executor=executor, at_once=at_once, plot=plot, say=shared.say, progress=show)
         if check and outcome.failed:
             raise _error(outcome.failed[0])
         if outcome.wrong:
