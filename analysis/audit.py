@@ -23,10 +23,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.database import connect, quoted
+from analysis.database import connect
 from analysis.described import DEVICE, MISS_CLASS, SEGMENT, WRITES
 from analysis.exports.base import recorded
 from analysis.run_directory import Point
+from moscope.parquet import scan
 
 SCHEMA = "moscope.audit/1"
 COLUMNS = (*SEGMENT.names, "core", "issued", "latency", "exposed", "line", "va", "kind", "class", "supplier", "supplier_chip", "hops",
@@ -36,7 +37,7 @@ LOG = f"""
     WITH ended AS (SELECT *, issued + latency AS ended, core // $per_chip AS chip, kind IN {WRITES} AS writes,
                           kind IN ('flush', 'nt_store', 'uncached_load') AS past, va % 64 AS byte,
                           coalesce(class = 'secondary' AND supplier = 'own' AND cache = latency, false) AS found $more
-                   FROM read_parquet($file) WHERE NOT buffer_wait),
+                   FROM $file WHERE NOT buffer_wait),
          ordered AS (SELECT *, row_number() OVER (ORDER BY ended, issued, core) AS number FROM ended)
     SELECT *, max(ended) OVER own AS before, max(ended) OVER everyone AS others,
            max(CASE WHEN writes THEN ended END) OVER everyone AS written,
@@ -97,8 +98,8 @@ class Audit:
 
     def __init__(self, file: Path, per_chip: int | None = None, prefetched: Sequence[tuple[int, int]] = ()) -> None:
         self._database = connect()
-        made = LOG.replace("$file", quoted(str(file))).replace("$per_chip", str(per_chip) if per_chip else "NULL")
-        known = self._database.execute(f"SELECT * FROM read_parquet({quoted(str(file))}) LIMIT 0").description or ()
+        made = LOG.replace("$file", scan(file)).replace("$per_chip", str(per_chip) if per_chip else "NULL")
+        known = self._database.execute(f"SELECT * FROM {scan(file)} LIMIT 0").description or ()
         more = "" if "prefetched" in [column[0] for column in known] else ", false AS prefetched"  # logs before version 0.2.0
         self._database.execute(f"CREATE TABLE log AS {made.replace('$more', more)}")
         self._database.execute("CREATE TABLE prefetched (core INTEGER, late BIGINT, useful BIGINT)")

@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 
 from analysis.described import MISS_CLASS, SPIN
+from moscope.parquet import quoted, scan
 
 FILES = ("lines", "pairs", "transfers")
 # Files that some runs lack, with their columns.
@@ -66,13 +67,13 @@ class Database:
         """`points`: by name, the folder with the files, or the three as Arrow tables. Queries read Arrow tables where they are: a point can
         have ten million lines, and copies of them take three times their memory."""
         self._connection = connect()
-        self._folders = {point: source for point, source in points.items() if isinstance(source, Path)}
+        self._folders = {point: place for point, place in points.items() if isinstance(place, Path)}
         self._empty = not points
         stored = "TABLE" if self._folders else "VIEW"
         if self._empty:
             return
         for name in (*FILES, *OPTIONAL):
-            parts = [self._part(name, point, source, n) for n, (point, source) in enumerate(points.items()) if _has(source, name)]
+            parts = [self._part(name, point, place, n) for n, (point, place) in enumerate(points.items()) if _has(place, name)]
             if columns := _ADDED.get(name) or OPTIONAL.get(name):
                 nothing = ", ".join(f"NULL::{kind} AS {column}" for column, kind in columns.items())
                 parts.append(f"SELECT NULL::VARCHAR AS point, {nothing} WHERE false")
@@ -82,13 +83,13 @@ class Database:
         for derived in _DERIVED:
             self._connection.execute(derived.replace("{stored}", stored))
 
-    def _part(self, name: str, point: str, source: Path | Mapping[str, Any], n: int) -> str:
+    def _part(self, name: str, point: str, place: Path | Mapping[str, Any], n: int) -> str:
         """A query for one table of one point."""
-        if isinstance(source, Path):
-            table = f"read_parquet({quoted(str(source / f'{name}.parquet'))})"
+        if isinstance(place, Path):
+            table = scan(place / f"{name}.parquet")
         else:
             table = f"source_{name}_{n}"
-            self._connection.register(table, source[name])
+            self._connection.register(table, place[name])
         return f"SELECT {quoted(point)} AS point, * FROM {table}"
 
     def file(self, point: str, name: str, *columns: str) -> Path | None:
@@ -122,10 +123,10 @@ class Database:
         return found
 
 
-def _has(source: Path | Mapping[str, Any], name: str) -> bool:
-    if isinstance(source, Path):
-        return name in FILES or ((source / f"{name}.parquet").is_file() and not readable(source / f"{name}.parquet"))
-    return name in FILES or name in source
+def _has(place: Path | Mapping[str, Any], name: str) -> bool:
+    if isinstance(place, Path):
+        return name in FILES or ((place / f"{name}.parquet").is_file() and not readable(place / f"{name}.parquet"))
+    return name in FILES or name in place
 
 
 def connect() -> duckdb.DuckDBPyConnection:
@@ -135,16 +136,11 @@ def connect() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def quoted(text: str) -> str:
-    """As a string of SQL, for statements that take no parameters."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def readable(file: Path, columns: Iterable[str] = ()) -> str:
     """Empty, or why the file cannot be read as Parquet, or as the table of its name with these columns besides."""
     wanted = ", ".join(f'"{column}"' for column in (*NEEDED.get(file.stem, ()), *columns)) or "1"
     try:
-        duckdb.execute(f"SELECT {wanted} FROM read_parquet({quoted(str(file))}) LIMIT 0")
+        duckdb.execute(f"SELECT {wanted} FROM {scan(file)} LIMIT 0")
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     return ""

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from analysis.database import connect, quoted
+from analysis.database import connect
 from analysis.exports.base import recorded
 from analysis.locks import lock_of
 from analysis.run_directory import Point
+from moscope.parquet import scan
 
 SCHEMA = "moscope.locks/1"
 NS, US = 10**6, 10**9
@@ -39,12 +40,12 @@ TRYING = re.compile(r"try", re.IGNORECASE)
 TYPE = re.compile(r"mutex|rwlock|spinlock|semaphore|sem_t|lock", re.IGNORECASE)
 
 ROWS = f"""
-    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte FROM read_parquet($file) WHERE NOT buffer_wait AND va BETWEEN 1 AND {USER_TOP}),
+    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte FROM $file WHERE NOT buffer_wait AND va BETWEEN 1 AND {USER_TOP}),
          changed AS (SELECT DISTINCT line FROM log WHERE "user" AND kind = 'rmw')
     SELECT line, byte, va, core, kind, "user", issued, issued + latency AS ended, exposed, function, inlined, name, name_kind
     FROM log JOIN changed USING (line) WHERE NOT walk ORDER BY ended, core"""
 FUTEX = """
-    SELECT core, issued, exposed FROM read_parquet($file)
+    SELECT core, issued, exposed FROM $file
     WHERE NOT "user" AND NOT buffer_wait AND (va = 0 OR va > 140737488355328) AND (function LIKE '%futex%' OR name LIKE 'futex_queues%')
     ORDER BY issued"""
 
@@ -176,7 +177,7 @@ def known(p: Point) -> bool:
 
 def locks(p: Point) -> list[dict[str, Any]]:
     """Of a point with recorded transactions; those with the most waiting first, with the kernel's futex code."""
-    file = quoted(str(recorded(p, *COLUMNS)))
+    file = scan(recorded(p, *COLUMNS))
     database = connect()
     found = Words(p)
     last: list[tuple[int, int, Lock]] = []

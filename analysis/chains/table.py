@@ -9,10 +9,11 @@ from pyarrow import parquet
 from analysis import places
 from analysis.database import connect
 from analysis.run_directory import Point
+from moscope.parquet import scan
 
 FILE = "stacks"
-QUERY = "SELECT frames, process, name, kind, waiting, samples FROM read_parquet(?) ORDER BY waiting DESC, frames, name"
-AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM read_parquet(?)"
+QUERY = "SELECT frames, process, name, kind, waiting, samples FROM {file} ORDER BY waiting DESC, frames, name"
+AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM {file}"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def chains(p: Point, name: str | None = None, kind: str | None = None) -> list[C
 def _all(p: Point) -> list[Chain]:
     if "chains" not in p.made:
         file = p.database.file(p.name, FILE)
-        rows = connect().execute(QUERY, [str(file)]).fetchall() if file else []
+        rows = connect().execute(QUERY.format(file=scan(file))).fetchall() if file else []
         p.made["chains"] = [Chain(tuple(frames), *rest) for frames, *rest in rows]
     made: list[Chain] = p.made["chains"]
     return made
@@ -51,6 +52,6 @@ def called_at(p: Point) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
     file = p.database.file(p.name, FILE)
     if file is None or "at_source" not in parquet.read_schema(file).names:
         return {}
-    found = connect().execute(AT, [str(file)])
+    found = connect().execute(AT.format(file=scan(file)))
     names = [column[0] for column in found.description or []]
     return places.called(dict(zip(names, row, strict=True)) for row in found.fetchall())

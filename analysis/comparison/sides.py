@@ -11,6 +11,7 @@ import duckdb
 
 from analysis.database import FILES, Database, readable
 from analysis.run_directory import Point, RunDirectoryError, load
+from moscope.parquet import pattern, scan
 
 TABLE = "table.parquet"
 RIGHT = "expected a run directory, a folder in its points/, or the folder of a sweep of runs"
@@ -63,12 +64,13 @@ def _of_run(path: Path) -> list[Measured]:
 
 def _of_sweep(path: Path) -> list[Measured]:
     """The finished points of a sweep (docs/sweeps.md): its table has their parameters, in the columns before `point`."""
-    file = str(path / TABLE)
+    file = path / TABLE
     try:
         with duckdb.connect() as connection:
-            table = connection.execute("SELECT * FROM read_parquet(?)", [file])
+            table = connection.execute(f"SELECT * FROM {scan(file)}")
             columns, rows = [column[0] for column in table.description], table.fetchall()
-            metadata = connection.execute("SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'axes'", [file]).fetchall()
+            metadata = connection.execute("SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'axes'",
+                                          [pattern(file)]).fetchall()
     except duckdb.Error as error:
         raise RunDirectoryError(f"{file}: {str(error).splitlines()[0]}: expected the table of a sweep") from error
     axes = metadata[0][0].split("\n") if metadata else []

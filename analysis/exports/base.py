@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.database import connect, quoted, readable
+from analysis.database import connect, readable
 from analysis.places import calls
 from analysis.run_directory import Point, RunDirectoryError
+from moscope.parquet import scan
 
 FS_PER_NS = 10**6
 STACKS = """
@@ -84,7 +85,7 @@ def transactions(p: Point, query: str, *parameters: object) -> list[dict[str, An
     """The rows of a query over the point's `transactions`."""
     file = recorded(p)
     database = connect()
-    database.execute(f"CREATE VIEW transactions AS SELECT * FROM read_parquet({quoted(str(file))})")
+    database.execute(f"CREATE VIEW transactions AS SELECT * FROM {scan(file)}")
     result = database.execute(query, list(parameters))
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

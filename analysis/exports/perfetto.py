@@ -8,10 +8,11 @@ Counters are the transactions under way of each chip's cores, and the load of ea
 import json
 from typing import Any
 
-from analysis.database import connect, quoted
+from analysis.database import connect
 from analysis.described import SEGMENT
 from analysis.exports.base import FS_PER_NS, Export, Slice, recorded, transactions
 from analysis.run_directory import FS_PER_US, Point, RunDirectoryError
+from moscope.parquet import scan
 
 MOST = 500_000  # transactions; browsers show a trace of this size
 COLUMNS = (*SEGMENT.names, "core", "issued", "latency", "exposed", "line", "kind", "class", "name", "function", "process", "writer",
@@ -90,7 +91,7 @@ def _links(p: Point, begin: int, end: int) -> list[dict[str, Any]]:
     if file is None:
         return []
     rows = connect().execute(f"""
-        SELECT "from", "to", begin, length, bytes FROM read_parquet({quoted(str(file))})
+        SELECT "from", "to", begin, length, bytes FROM {scan(file)}
         WHERE begin + length > {begin} AND begin < {end} QUALIFY sum(bytes) OVER (PARTITION BY "from", "to") > 0
         ORDER BY begin, "from", "to" """).fetchall()
     if not rows:

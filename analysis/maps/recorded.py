@@ -8,11 +8,12 @@ import duckdb
 
 from analysis.described import WRITES
 from analysis.run_directory import Point
+from moscope.parquet import scan
 
 ALL, SOME = "transactions", "episodes"
 COLUMNS = ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait")
 QUERY = """SELECT line // 64 * 64 AS line, name, name_kind AS kind, CASE WHEN va > 0 THEN (va % 64)::INTEGER END AS byte, core, pc,
-    access_kind IN {writes} AS writes, count(*) AS count FROM (SELECT *, "kind" AS access_kind FROM read_parquet(?))
+    access_kind IN {writes} AS writes, count(*) AS count FROM (SELECT *, "kind" AS access_kind FROM {file})
     WHERE NOT buffer_wait AND line IN (SELECT unnest(?::UBIGINT[])) GROUP BY ALL ORDER BY ALL"""
 
 
@@ -38,7 +39,7 @@ def of_lines(p: Point, lines: Sequence[tuple[int, str, str]]) -> dict[int, list[
     if file is None or not lines:
         return {}
     wanted, found = set(lines), dict[int, list[Accesses]]()
-    rows = duckdb.execute(QUERY.format(writes=WRITES), [str(file), [line for line, _, _ in lines]]).fetchall()
+    rows = duckdb.execute(QUERY.format(writes=WRITES, file=scan(file)), [[line for line, _, _ in lines]]).fetchall()
     for line, name, kind, at, core, pc, writes, count in rows:
         if (line, name, kind) in wanted:
             found.setdefault(line, []).append(Accesses(at, core, pc, writes, count))

@@ -85,7 +85,7 @@ class Results:
 def load(path: Path) -> Results:
     try:
         described = json.loads((path / "mosbench.json").read_text(encoding="utf-8"))
-        rows = parquet.read_table(path / "table.parquet").to_pylist()
+        rows = parquet.read_table(path / "table.parquet", partitioning=None).to_pylist()
         sweep = json.loads((path / "sweep.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of moscope mosbench"

@@ -52,7 +52,7 @@ class Sweep:
 def load(path: Path) -> Sweep:
     try:
         document = json.loads((path / "sweep.json").read_text(encoding="utf-8"))
-        rows = parquet.read_table(path / "table.parquet").to_pylist()
+        rows = parquet.read_table(path / "table.parquet", partitioning=None).to_pylist()
         points = json.loads((path / "workflow" / "config.json").read_text(encoding="utf-8"))["points"]
     except (OSError, ValueError, KeyError) as error:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of a sweep") from error

@@ -446,6 +446,16 @@ def test_a_table_with_other_columns_is_reported(name: str, column: str, tmp_path
     assert [bool(hot_lines(p)) for p in run.points] == [True, False]
 
 
+@pytest.mark.parametrize("folder", ["kernel=pk/cores=24/name=x", "run[1]", "run?", "*"])
+def test_the_path_of_a_run_does_not_change_its_tables(run: Run, folder: str, tmp_path: Path) -> None:
+    for beside in ("run1", "run2"):
+        synthetic_run.write_run(tmp_path / beside, cores=(1, 48), kernels=("pk",))
+    found = load(synthetic_run.write_run(tmp_path / folder, cores=(1, 48)))
+    assert not found.problems
+    for name in ("lines", "functions", "pairs", "kinds", "transfers_by_name"):
+        assert tables.ALL[name](found) == tables.ALL[name](run), name
+
+
 def _luminance(color: str) -> float:
     parts = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]

@@ -114,6 +114,6 @@ def points(out: Path) -> list[dict[str, Any]]:
     """POINT of the contracts for each finished point of the table."""
     from pyarrow import parquet
 
-    rows = parquet.read_table(out / results.TABLE, columns=["point", "status"]).to_pylist()
+    rows = parquet.read_table(out / results.TABLE, columns=["point", "status"], partitioning=None).to_pylist()
     return [json.loads((out / "points" / r["point"] / "point.json").read_text(encoding="utf-8"))
             for r in rows if r["status"] == results.DONE]

@@ -108,7 +108,7 @@ def episodes_of(run: Path, point: Path) -> list[Episode]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(file)
+        table = parquet.read_table(file, partitioning=None)
         rows = table.to_pylist()
     except (OSError, pyarrow.ArrowInvalid) as error:
         raise UserError(f"{file}: {str(error).splitlines()[0]}: expected the file that a run wrote") from None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from moscope.aside import written_aside
 from moscope.errors import UserError
+from moscope.parquet import scan
 from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
 from moscope.runs.guest import Progress
 from moscope.runs.pool import machine_bytes, wanted_bytes
@@ -118,7 +119,7 @@ class Run(Job):
         """The sums over lines with the same name and class."""
         import duckdb
 
-        found = duckdb.sql(LINES, params=[str(folder / "lines.parquet")])
+        found = duckdb.sql(LINES.format(file=scan(folder / "lines.parquet")))
         return found.to_arrow_table() if found else None
 
 
@@ -212,7 +213,7 @@ def to_stderr(line: str) -> None:
 
 # The class of a name is the class with the most waiting among its lines.
 LINES = """
-WITH all_lines AS (SELECT *, stall + spin AS waiting FROM read_parquet(?))
+WITH all_lines AS (SELECT *, stall + spin AS waiting FROM {file})
 SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us,
        sum(spin)::DOUBLE / 1e9 AS spin_us, sum(transfers)::BIGINT AS transfers,
        sum(waiting)::DOUBLE / greatest(sum(sum(waiting)) OVER (), 1)::DOUBLE AS wait_share
