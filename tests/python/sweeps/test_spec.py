@@ -92,3 +92,10 @@ def test_a_parameter_that_does_not_fit_is_found_before_any_point_runs(tmp_path: 
 def test_commas_separate_values_unless_they_are_part_of_one(key: str, text: str, values: list[str]) -> None:
     single, several = overrides.split("opteron48", [f"{key}={text}"])
     assert {**single, **several} == {key: values}
+
+
+@pytest.mark.parametrize("first, last, found", [
+    ("1,2", "1", ({"dram.channels": ["1"]}, {})), ("1", "1,2", ({}, {"dram.channels": ["1", "2"]})),
+])
+def test_the_last_value_given_to_a_key_replaces_the_ones_before(first: str, last: str, found: object) -> None:
+    assert overrides.split("opteron48", [f"dram.channels={first}", f"dram.channels={last}"]) == found

@@ -49,17 +49,15 @@ def check_zips(spec: Spec, given: set[str]) -> None:
 
 
 def split(machine: str, sets: list[str]) -> tuple[dict[str, list[Value]], dict[str, list[Value]]]:
-    """The values of each `--set` by key: those with one value, and those with several."""
-    single: dict[str, list[Value]] = {}
-    several: dict[str, list[Value]] = {}
+    """The values of each `--set` by key: those with one value, and those with several. The last `--set` of a key counts, as elsewhere."""
+    found: dict[str, list[Value]] = {}
     base = load_machine(machine) if any("," in text for text in sets) else None
     for text in sets:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise UserError(f"--set: {text!r:.40}: expected KEY=VALUE, such as dram.channels=1")
-        values = values_of(base, machine, key.strip(), value.strip())
-        (single if len(values) == 1 else several)[key.strip()] = values
-    return single, several
+        found[key.strip()] = values_of(base, machine, key.strip(), value.strip())
+    return {key: v for key, v in found.items() if len(v) == 1}, {key: v for key, v in found.items() if len(v) > 1}
 
 
 def values_of(base: Machine | None, machine: str, key: str, text: str) -> list[Value]:
