@@ -13,6 +13,10 @@ FUNCTIONS = {
     "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE": "core::fmt::Formatter::pad",
     "_ZN54_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$app..Stat$GT$4tick17h0123456789abcdefE": "<alloc::vec::Vec<T> as app::Stat>::tick",
     "_RNvC6_123foo3bar": "123foo::bar",
+    "work.part.0.cold": "work", "work.cold.3": "work", "work.isra.0.lto_priv.0": "work.lto_priv.0", "work.llvm.8401": "work",
+    "_ZN55_$LT$demo..part..Pool$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE":
+        "<demo::part::Pool as core::clone::Clone>::clone",
+    "sort.partialInsertionSort": "sort.partialInsertionSort", "main.part.func1": "main.part.func1", "main.coldStart": "main.coldStart",
 }
 
 

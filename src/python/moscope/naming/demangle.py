@@ -7,7 +7,8 @@ from functools import cache
 import pycxxfilt
 
 MANGLED = re.compile(r"_[RZ]")
-CLONE = re.compile(r"\.(isra|constprop|part|cold|llvm)(\.\d+)?")  # what compilers append to the copies of a function
+# What compilers append to the copies of a function. In names of Go and Rust, a word may begin with `.part`: sort.partition.
+CLONE = re.compile(r"\.(isra|constprop|part|llvm)\.\d+(?=[.@]|\Z)|\.cold(\.\d+)?(?=@|\Z)")
 VERSION = re.compile(r"@@?[\w.]+$")  # of a library's symbol: pthread_mutex_lock@@GLIBC_2.2.5
 RUST_HASH = re.compile(r"17h[0-9a-f]{16}E$")  # of Rust's older scheme, which uses the scheme of C++ and escapes other characters
 RUST_ESCAPE = re.compile(r"\$(\w+)\$|\.\.|(?:^|(?<=::))_(?=\$)")

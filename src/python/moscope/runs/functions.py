@@ -22,7 +22,7 @@ from moscope.naming import debug_file, demangle, elf
 CALL = "call:"  # of --begin
 SYSTEM_CALL, ANY = "syscall:", "any"  # of --count
 PROGRAMS = "programs/"  # the folder of the user's program in the guest
-PARTS = re.compile(r"\.(part|cold)(\.\d+)?\Z")  # parts that compilers split off from functions
+PARTS = re.compile(r"\.(part\.\d+|cold(\.\d+)?)\Z")  # parts that compilers split off from functions
 OF_FILE = re.compile(r"([\w.+-]+):(?!:)(.+)\Z")  # libz.so.1:inflate
 MOST_LISTED = 12
 BEGINS = "_start"  # a program's first instruction, which belongs to the program itself
