@@ -24,7 +24,11 @@ MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
-NAMES = "SELECT name, kind, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
+DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
+# `named`: the lines with the most waiting, which have objects and fields.
+NAMES = """SELECT name, kind, waiting, named.name IS NOT NULL AS known, field FROM names LEFT JOIN (
+               SELECT name, kind, min(field) AS field FROM lines WHERE point = $1 AND (object IS NOT NULL OR field IS NOT NULL)
+               GROUP BY ALL) named USING (name, kind) WHERE point = $1 ORDER BY waiting DESC, name, kind"""
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
 USER_TOP = 1 << 47
 LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind, arg_max(va, waiting) AS va,
@@ -48,18 +52,31 @@ class Subject:
 
 def subjects(p: Point) -> list[Subject]:
     """The objects of a point, the one with the most waiting first: parts of one object (`stats[2].packets`) count together."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in p.database.rows(NAMES, p.name):
-        found.setdefault(whole(row["name"]), []).append(row)
+    rows = p.database.rows(NAMES, p.name)
+    known = {row["name"]: whole(row["name"], row["field"] or "") for row in rows if row["known"]}
+    objects, found = set(known.values()), dict[str, list[dict[str, Any]]]()
+    for row in rows:
+        found.setdefault(known.get(row["name"]) or _part_of(row["name"], objects), []).append(row)
     made = [Subject(name, tuple(dict.fromkeys(row["name"] for row in rows)), sum(row["waiting"] for row in rows))
             for name, rows in found.items()]
     return sorted(made, key=lambda one: (-one.waiting, one.name))
 
 
-def whole(name: str) -> str:
-    """The object that a name is a part of: `packed:stats` of `packed:stats[2].packets`."""
+def whole(name: str, field: str | None = None) -> str:
+    """The object that a name is a part of: `packed:stats` of `packed:stats[2].packets`. Where the field is known, names of objects may
+    have dots: `go:main.counters`, `heap of python3.13`."""
+    if field and name.endswith(field):
+        return name.removesuffix(field).removesuffix(".")
+    if field is not None and (not field or DISTANCE.fullmatch(field)):
+        return DISTANCE.sub("", name)
     at = ELEMENT.search(name, _begin(name))
     return name[:at.start()] if at and at.start() else name
+
+
+def _part_of(name: str, objects: set[str]) -> str:
+    """The one of these objects that a name is a part of, or else `whole`."""
+    ends = [at.start() for at in ELEMENT.finditer(name, _begin(name))]
+    return next((name[:end] for end in reversed(ends) if name[:end] in objects), whole(name))
 
 
 def _begin(name: str) -> int:

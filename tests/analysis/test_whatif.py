@@ -62,9 +62,19 @@ def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole
 
 
+def test_names_of_objects_may_have_dots_if_fields_are_known() -> None:
+    rows = [{"name": name, "kind": "user symbol", "waiting": 1, "known": field is not None, "field": field} for name, field in (
+        ("go:main.counters[1].n", "[1].n"), ("go:main.counters[900].n", None), ("go:main.total", ""), ("go:main.names+0x8", "+0x8"),
+        ("heap of python3.13", "+0x40"), ("go:calloc at x.c:5 (pool).head", "[300].head"), ("p:stats[2].packets", None))]
+    point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda *_: rows))
+    assert {one.name: one.waiting for one in lines.subjects(point)} == {
+        "go:main.counters": 2, "go:main.total": 1, "go:main.names": 1, "heap of python3.13": 1, "go:calloc at x.c:5 (pool)": 1,
+        "p:stats": 1}
+
+
 def test_variables_of_one_file_are_separate_objects() -> None:
     names = ("libc.so.6:main_arena", "libc.so.6:environ", "libcrypt.so.1:table[0]", "libcrypt.so.1:table[1]")
-    rows = [{"name": name, "kind": "user symbol", "waiting": 1} for name in names]
+    rows = [{"name": name, "kind": "user symbol", "waiting": 1, "known": False} for name in names]
     point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda *_: rows))
     assert [(one.name, one.waiting) for one in lines.subjects(point)] == [("libcrypt.so.1:table", 2), ("libc.so.6:environ", 1),
                                                                          ("libc.so.6:main_arena", 1)]
