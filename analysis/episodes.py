@@ -2,9 +2,9 @@
 """Pages that step through the episodes of a run's hottest names (episodes.parquet), one HTML file each in the folder `episodes`."""
 
 import hashlib
-from pathlib import Path
 
 from analysis.run_directory import Point, Run
+from moscope.aside import write_whole
 from moscope.errors import MoscopeError
 from moscope.stepping import episode, page
 
@@ -29,16 +29,10 @@ def write(run: Run) -> None:
     folder.mkdir(exist_ok=True)
     for point, one in found:
         file = folder / f"{point.name}-{hashlib.sha256(f'{one.name}|{one.kind}'.encode()).hexdigest()[:8]}.html"
-        _write_whole(file, page.html(episode.history_of(one, machine)).encode())
+        write_whole(file, page.html(episode.history_of(one, machine)).encode())
         point.made[KEY][one.name, one.kind] = f"{FOLDER}/{file.name}"
 
 
 def page_of(point: Point, name: str, kind: str) -> str | None:
     found: dict[tuple[str, str], str] = point.made.get(KEY, {})
     return found.get((name, kind))
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)

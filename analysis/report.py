@@ -2,7 +2,6 @@
 """Makes the report of a run: report.html, figures/*.png and tables/*.csv in the run directory. `python -m analysis.report DIR`."""
 
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from analysis.page.document import default_point, document, identity
 from analysis.page.lines import where
 from analysis.page.markup import esc
 from analysis.run_directory import Point, Run, RunDirectoryError, load
+from moscope.aside import write_whole
 
 # Points with figures in the page. More would make the page too large; the figures of others are PNG only.
 DRAWN_IN_PAGE = 24
@@ -33,7 +33,7 @@ def write_report(run_dir: str | Path, figures: Sequence[Spec] | None = None) -> 
         tables.write_csv(run, run.path / "tables")
         episodes.write(run)
         target = run.path / "report.html"
-        _write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
+        write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
     except OSError as error:
         right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
         raise RunDirectoryError(f"{error.filename or run.path}: {error.strerror}: expected {right}") from error
@@ -51,22 +51,12 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     in_page = spec.in_page and (point is None or run.points.index(point) < DRAWN_IN_PAGE or point is default_point(run))
     key = spec.name + (f"-{identity(point)}" if point else "")
     drawn = style.svg(wide, f"{key}-wide", spec.title, "wide") if in_page else ""
-    _write_whole(file, style.png(wide, f"{spec.title}: {where(point)}" if point else spec.title))
+    write_whole(file, style.png(wide, f"{spec.title}: {where(point)}" if point else spec.title))
     narrow = spec.drawn(subject, False) if in_page else None
     if narrow is None:
         return ""
     drawn += style.svg(narrow, f"{key}-narrow", spec.title, "narrow")
     return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{esc(spec.caption_of(subject))}</figcaption>{drawn}</figure>'
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Writes under another name first, so that an interrupted run leaves no partial file."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
 from analysis.page.markup import esc
 from analysis.run_directory import RunDirectoryError
-from analysis.sweep.main import write_whole
+from moscope.aside import write_whole
 
 PAGE = "mosbench.html"
 

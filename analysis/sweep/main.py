@@ -3,7 +3,6 @@
 written as PNG and SVG, and the path of the PNG is printed."""
 
 import io
-import os
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, page, topologies
 from analysis.sweep.expression import Expression
 from analysis.sweep.table import Sweep, load
+from moscope.aside import write_whole
 
 MOST_MAIN = 4  # figures of which the page has curves
 
@@ -70,12 +70,6 @@ def write_plot(sweep: Sweep, text: str) -> Path:
         fig.savefig(out, format="svg", facecolor=style.color("page"))
     write_whole(target.with_suffix(".svg"), out.getvalue())
     return target
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_bytes(data)
-    partial.replace(path)
 
 
 def main(arguments: list[str]) -> int:

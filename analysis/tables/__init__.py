@@ -13,6 +13,7 @@ from pathlib import Path
 
 from analysis.run_directory import Run
 from analysis.tables.base import Table
+from moscope.aside import written_aside
 
 
 def _found() -> dict[str, Callable[[Run], Table]]:
@@ -28,7 +29,7 @@ def write_csv(run: Run, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in ALL.items():
         made = make(run)
-        with open(folder / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
+        with written_aside(folder / f"{name}.csv") as partial, open(partial, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(made)
             writer.writerows(zip(*made.values(), strict=True))

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: self-contained, answers first, whatever the run has or lacks."""
 
+import csv
 import errno
 import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import Run, RunDirectoryError, figures, load
+from analysis import Run, RunDirectoryError, figures, load, tables
 from analysis.maps import maps_of
 from analysis.page import lines
 from analysis.page.document import points_table
@@ -211,6 +212,26 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(RunDirectoryError, match="run: No space left on device: expected room there"):
         write_report(folder)
+
+
+def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, folder = load(synthetic_run.write_run(tmp_path / "run", cores=(1,))), tmp_path / "tables"
+    monkeypatch.setattr(tables, "ALL", {"points": tables.ALL["points"]})
+    tables.write_csv(run, folder)
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+
+    class Full:
+        def __init__(self, file: IO[str]) -> None:
+            self.file = file
+
+        def writerow(self, row: Any) -> None:
+            self.file.write("half a row")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(csv, "writer", Full)
+    with pytest.raises(OSError, match="No space left"):
+        tables.write_csv(run, folder)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
 
 def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
