@@ -91,6 +91,12 @@ def test_environment_folder_and_standard_input_go_along(shared: Shared, program:
         options.make(shared, options.Options(take="."))
 
 
+def test_an_empty_folder_is_refused_with_a_standard_input_too(shared: Shared, program: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="--take: .*/empty: is empty: expected a folder with files"):
+        made(shared, program, take=str(tmp_path / "empty"), stdin=str(program))
+
+
 @pytest.mark.parametrize(("content", "says"), [
     (b"", "is no ELF file"),
     (b"MZ" + bytes(100), "is no ELF file"),

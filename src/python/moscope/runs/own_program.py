@@ -128,9 +128,10 @@ def _taken(asked: Asked) -> dict[str, Path]:
         folder = Path(asked.take)
         if not folder.is_dir():
             raise UserError(f"--take: {folder}: expected a folder")
-        found |= {f"{TAKEN}/{path.relative_to(folder)}": path.absolute() for path in sorted(folder.rglob("*")) if path.is_file()}
-        if not found:
+        taken = {f"{TAKEN}/{path.relative_to(folder)}": path.absolute() for path in sorted(folder.rglob("*")) if path.is_file()}
+        if not taken:
             raise UserError(f"--take: {folder}: is empty: expected a folder with files")
+        found |= taken
     return found
 
 
