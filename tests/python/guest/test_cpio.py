@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The archive writer against the system's own cpio reader, and its bytes against its promise."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -44,6 +45,15 @@ def test_a_name_given_twice_is_refused() -> None:
     archive = sample()
     with pytest.raises(ValueError, match="usr/bin/tool"):
         archive.file("usr/bin/tool", b"")
+
+
+def test_names_keep_their_bytes_in_whatever_encoding() -> None:
+    archive = sample()
+    for name in (b"na\xefve", "na\u00efve".encode()):
+        archive.file(os.fsdecode(name), b"")
+        archive.link(os.fsdecode(b"to " + name), os.fsdecode(name))
+    data = archive.bytes()
+    assert all(part in data for part in (b"\0na\xefve\0", b"to na\xefve\0", "to na\u00efve\0".encode()))
 
 
 @pytest.mark.skipif(shutil.which("busybox") is None, reason="no busybox to read the archive with")

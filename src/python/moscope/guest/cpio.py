@@ -5,6 +5,7 @@ The bytes follow from the content alone: entries are sorted by name, inode numbe
 zero. Parents are added where they are missing.
 """
 
+import os
 import stat
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -34,7 +35,7 @@ class Archive:
 
     def link(self, path: str, target: str) -> None:
         """A symbolic link."""
-        self._add(path, _Entry(stat.S_IFLNK | 0o777, target.encode()))
+        self._add(path, _Entry(stat.S_IFLNK | 0o777, os.fsencode(target)))
 
     def character_device(self, path: str, major: int, minor: int, mode: int = 0o600) -> None:
         self._add(path, _Entry(stat.S_IFCHR | mode, device=(major, minor)))
@@ -65,7 +66,7 @@ def _plain(path: str) -> str:
 
 
 def _record(name: str, entry: _Entry, inode: int) -> bytes:
-    encoded = name.encode() + b"\0"
+    encoded = os.fsencode(name) + b"\0"
     links = 2 if stat.S_ISDIR(entry.mode) else 1
     fields = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, *entry.device, len(encoded), 0)
     head = b"070701" + b"".join(b"%08X" % f for f in fields) + encoded
