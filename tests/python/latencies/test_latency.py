@@ -18,7 +18,8 @@ from moscope.errors import UserError
 from moscope.experiment import prepare
 from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit
-from moscope.latencies.rows import levels, measuring_core, middle_half
+from moscope.latencies.report import remarks
+from moscope.latencies.rows import Row, buffer_in, levels, measure, measuring_core, middle_half
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -217,3 +218,39 @@ def test_streams_need_a_page_for_each_array() -> None:
     subject = prepare(Shared(machine="opteron48", sets=["memory_per_node=1MiB"], quiet=True))
     with pytest.raises(UserError, match="memory_per_node: 1MiB: expected 1152KiB or more for triad"):
         streams_of(subject, "triad", 1, 8)
+
+
+# --- rows that need a remark ----------------------------------------------------------------------
+
+@pytest.mark.parametrize(("sets", "level"), [
+    (["l2.size=4KiB"], "L2"),
+    (["l3.size=24KiB", "probe_filter.enabled=false"], "L3"),
+])
+def test_a_cache_that_is_not_larger_than_those_in_front_serves_its_own_row(sets: list[str], level: str) -> None:
+    subject = prepare(Shared(machine="small", sets=sets, quiet=True))
+    row = measure(subject, next(one for one in levels(subject) if one.name == level))
+    assert set(row.suppliers) == {f"{level}Cache"}
+    assert not remarks([row], "Directory")
+
+
+def test_the_buffer_of_a_much_larger_level_is_the_geometric_mean() -> None:
+    assert buffer_in(64, 0) == 32 and buffer_in(512, 64) == 181 and buffer_in(64, 64) == 96 and buffer_in(96, 576) == 624
+
+
+def row(name: str, suppliers: dict[str, int], cycles: float, homes: dict[int, float] | None = None) -> Row:
+    return Row(name, None, None, cycles, cycles, suppliers, [], {}, cycles, cycles, homes or {})
+
+
+def test_a_row_whose_loads_other_levels_served_has_a_remark() -> None:
+    l1, dram = row("L1", {"own": 256}, 3), row("DRAM 0 hops", {"Directory": 256}, 122)
+    assert remarks([l1, row("L2", {"own": 190, "L2Cache": 66}, 3), row("L3", {"Directory": 256}, 122), dram], "Directory") == {
+        "L2": "L1 served 190 of its 256 loads", "L3": "DRAM served 256 of its 256 loads"}
+    assert not remarks([l1, row("L2", {"L2Cache": 250, "L3Cache": 6}, 14), row("L3", {"L3Cache": 255, "Directory": 1}, 28), dram],
+                       "Directory")
+    assert not remarks([l1, row("L2", {"own": 256}, 14)], "Directory")  # a protocol that does not tell its private levels apart
+
+
+def test_a_row_over_unequal_homes_has_a_remark_with_their_range() -> None:
+    assert remarks([row("DRAM 1 hop", {"Directory": 256}, 1141.2, {1: 2030.4, 2: 252.0})], "Directory") == {
+        "DRAM 1 hop": "the mean over homes from 252.0 cycles (node 2) to 2030.4 cycles (node 1)"}
+    assert not remarks([row("DRAM 1 hop", {"Directory": 256}, 252, {1: 252.0, 2: 254.0})], "Directory")

@@ -4,10 +4,11 @@
 from pathlib import Path
 from typing import Any
 
+from moscope.config.bindings import roles_of
 from moscope.experiment import Subject
 from moscope.latencies.bandwidth import Bandwidth
 from moscope.latencies.references import note
-from moscope.latencies.rows import Row
+from moscope.latencies.rows import Row, measuring_core, served_elsewhere
 from moscope.traces.text import SEGMENTS
 
 
@@ -30,6 +31,31 @@ def difference(measured: float, reference: float | None) -> tuple[str, str]:
     return f"{off:+.1f} %", "green" if abs(off) <= 2 else "yellow" if abs(off) <= 10 else "red"
 
 
+#: A remark lists the homes of a row if their mean latencies differ by more than this share of the shortest.
+UNEQUAL = 0.05
+
+
+def remarks(rows: list[Row], home: str) -> dict[str, str]:
+    """What a reader must know about a row, by its name: other levels served its loads, or its homes are at unequal distances. `home`:
+    the machine type of the homes."""
+    found = {}
+    elsewhere = served_elsewhere(rows, home)
+    for row in rows:
+        if levels := elsewhere.get(row.name):
+            served = " and ".join(f"{level} served {count}" for level, count in levels.items())
+            found[row.name] = f"{served} of its {sum(row.suppliers.values())} loads"
+        means = sorted((cycles, node) for node, cycles in row.homes.items())
+        if means and means[-1][0] > means[0][0] * (1 + UNEQUAL):
+            (least, near), (most, far) = means[0], means[-1]
+            found[row.name] = f"the mean over homes from {least:.1f} cycles (node {near}) to {most:.1f} cycles (node {far})"
+    return found
+
+
+def home_type(subject: Subject) -> str:
+    """The machine type of the homes; empty if the protocol has none."""
+    return next((str(m["type"]) for m in subject.interface["machines"] if roles_of(m).role == "home"), "")
+
+
 def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth], out: Path) -> None:
     from rich import box
     from rich.console import Console
@@ -39,17 +65,21 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=150)
-    table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency in core cycles", box=box.SIMPLE_HEAD,
-                  title_justify="left")
+    table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency of core {measuring_core(subject.machine)}"
+                        " in core cycles", box=box.SIMPLE_HEAD, title_justify="left")
     used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
     for heading in ("", "reference", "source", "measured", "off", "of trace", *(n.replace("_", " ") for n in used)):
         table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=True)
+    said = remarks(rows, home_type(subject))
     for r in rows:
         parts = {s["name"]: s["cycles"] for s in r.segments}
         off, colour = difference(r.measured, r.reference)
-        table.add_row(r.name, "" if r.reference is None else f"{r.reference:g}", r.source or "", f"{r.measured:.1f}",
-                      Text(off, colour), f"{r.recomputed:.1f}", *(f"{parts[n]:.1f}" if n in parts else "" for n in used))
+        table.add_row(r.name + " *" * (r.name in said), "" if r.reference is None else f"{r.reference:g}", r.source or "",
+                      f"{r.measured:.1f}", Text(off, colour), f"{r.recomputed:.1f}",
+                      *(f"{parts[n]:.1f}" if n in parts else "" for n in used))
     console.print(table)
+    for name, text in said.items():
+        console.print(f"* {name}: {text}", soft_wrap=True)
     if bandwidths:
         table = Table(title="bandwidth in GB/s", box=box.SIMPLE_HEAD, title_justify="left")
         for heading in ("", "reference", "source", "measured", "off", "in flight", "loaded latency, cycles", "limited by"):

@@ -41,6 +41,7 @@ class Row:
     trace: dict[str, Any] = field(repr=False)
     shortest: float = 0.0
     longest: float = 0.0
+    homes: dict[int, float] = field(default_factory=dict)  # `measured`, of the loads of each home node
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,7 @@ def levels(subject: Subject) -> list[Level]:
     inner = 0
     for name, size in cache_sizes(subject):
         reference = published[name]
-        # Half of the first level; for a further level, the geometric mean of its size and the size of all levels in front.
-        buffer = size // 2 if inner == 0 else int(math.sqrt(inner * size))
-        rows.append(Level(name, _count(reference), "published" if reference else None, max(LINE, buffer // LINE * LINE)))
+        rows.append(Level(name, _count(reference), "published" if reference else None, max(LINE, buffer_in(size, inner) // LINE * LINE)))
         inner += size
     here = measuring_core(machine) // int(machine.cores_per_chip)
     distances, routed = machine.hops()[here], route_hops(machine.routes())
@@ -101,6 +100,31 @@ def levels(subject: Subject) -> list[Level]:
         if nodes:
             rows.append(Level(f"DRAM {h} hop{'' if h == 1 else 's'}", cycles, source, 0, nodes))
     return rows
+
+
+def buffer_in(size: int, inner: int) -> int:
+    """The bytes of a buffer that a level of `size` bytes serves, behind `inner` bytes of other levels. Half of the first level; for a
+    further one, the geometric mean of both sizes. A level that is hardly larger than those in front serves such a buffer only if it
+    is exclusive of them: its buffer exceeds them by half of the smaller one of both sizes."""
+    return max(int(math.sqrt(inner * size)), inner + min(inner, size) // 2) if inner else size // 2
+
+
+def served_elsewhere(rows: list[Row], home: str) -> dict[str, dict[str, int]]:
+    """For each row of a cache, a quarter or more of whose loads other levels served: these levels, and the loads of each. Such loads
+    affect the middle half. `home`: the machine type of the homes."""
+    caches = [row for row in rows if not row.name.startswith("DRAM")]
+    found: dict[str, dict[str, int]] = {}
+    for n, row in enumerate(caches):
+        in_front = {main_supplier(r): r.name for r in reversed(caches[:n]) if row.shortest <= r.longest}
+        elsewhere = {in_front.get(s, "DRAM"): count for s, count in row.suppliers.items() if s in in_front or s == home}
+        if 4 * sum(elsewhere.values()) >= sum(row.suppliers.values()):
+            found[row.name] = elsewhere
+    return found
+
+
+def main_supplier(row: Row) -> str:
+    """The supplier of most loads."""
+    return max(row.suppliers, key=lambda supplier: row.suppliers[supplier])
 
 
 def _count(cycles: Any) -> float | None:
@@ -120,14 +144,24 @@ def _dram_reference(references: References, hops: int) -> tuple[float | None, st
 
 def middle_half(accesses: list[dict[str, Any]], node_bytes: int) -> list[dict[str, Any]]:
     """The accesses without the fastest and the slowest quarter of each home node."""
-    homes: dict[int, list[dict[str, Any]]] = {}
-    for access in accesses:
-        homes.setdefault(int(access["address"], 16) // node_bytes, []).append(access)
     kept = []
-    for those in homes.values():
+    for those in _homes(accesses, node_bytes).values():
         cut = len(those) // 4
         kept += sorted(those, key=lambda a: int(a["latency_fs"]))[cut: len(those) - cut]
     return kept
+
+
+def by_home(subject: Subject, accesses: list[dict[str, Any]]) -> dict[int, float]:
+    """Mean latency in core cycles of the accesses to each home node."""
+    homes = _homes(accesses, subject.machine.memory_per_node.bytes)
+    return {home: mean_cycles(subject, those) for home, those in sorted(homes.items())}
+
+
+def _homes(accesses: list[dict[str, Any]], node_bytes: int) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = {}
+    for access in accesses:
+        found.setdefault(int(access["address"], 16) // node_bytes, []).append(access)
+    return found
 
 
 def mean_cycles(subject: Subject, accesses: list[dict[str, Any]]) -> float:
@@ -164,6 +198,7 @@ def measure(subject: Subject, level: Level) -> Row:
         measured=mean_cycles(subject, middle), recomputed=mean_cycles(subject, middle_half(trace["accesses"], node_bytes)),
         suppliers=seen["suppliers"], segments=mean_segments(subject, middle), trace=trace,
         shortest=subject.cycles(seen["shortest_fs"]), longest=subject.cycles(seen["longest_fs"]),
+        homes=by_home(subject, middle),
     )
 
 
