@@ -10,7 +10,7 @@ import pytest
 
 from moscope import buildproto, paths
 from moscope.config import elaborate, load_machine, walk
-from moscope.experiment import Subject
+from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
 from moscope.latencies.bandwidth import loads, measure
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -45,6 +45,23 @@ def test_the_seven_latencies_are_met_within_2_percent(moscope: Moscope) -> None:
         assert row["measured"] == pytest.approx(row["reference"], rel=0.02), row["name"]
 
 
+def subject_of(machine: str) -> Subject:
+    described = load_machine(machine)
+    made = buildproto.ensure_protocol(str(described.protocol))
+    interface = json.loads(made.interface.read_text(encoding="utf-8"))
+    return Subject(described, interface, elaborate(described, interface), made.timing, 1)
+
+
+@pytest.mark.parametrize(("ranks", "gb_per_s"), [((0,), 6.40), ((1,), 6.40), ((0, 1), 9.66)])
+def test_the_four_activate_limit_bounds_streams_within_a_rank_but_not_over_both(ranks: tuple[int, ...], gb_per_s: float) -> None:
+    subject = subject_of("opteron48")
+    rank, window = subject.machine.memory_per_node.bytes // 2, 10_000 * FS_PER_NS
+    streams = [{"core": core, "in_flight": 8, "order": "pages", "seed": core, "ranges": [[n * rank + (core << 28), 1 << 27] for n in ranks]}
+               for core in range(int(subject.machine.cores_per_chip))]
+    found = subject.run([{"kind": "loads", "streams": streams, "warm_fs": window, "window_fs": window}])[0]
+    assert sum(s["done"] for s in found["streams"]) * 64 * FS_PER_S / window / 1e9 == pytest.approx(gb_per_s, rel=0.03)
+
+
 @pytest.mark.parametrize(("machine", "load", "within"), [
     ("opteron48", "node", 0.05),
     ("magnycours_2p", "XFIRE", 0.15),
@@ -54,10 +71,7 @@ def test_the_seven_latencies_are_met_within_2_percent(moscope: Moscope) -> None:
     pytest.param("magnycours_4p", "XFIRE", 0.15, marks=pytest.mark.long),
 ])
 def test_a_bandwidth_is_met(machine: str, load: str, within: float) -> None:
-    described = load_machine(machine)
-    made = buildproto.ensure_protocol(str(described.protocol))
-    interface = json.loads(made.interface.read_text(encoding="utf-8"))
-    subject = Subject(described, interface, elaborate(described, interface), made.timing, 1)
+    subject = subject_of(machine)
     wanted = next(one for one in loads(subject) if one.name == load)
     assert wanted.reference
     assert measure(subject, wanted).measured == pytest.approx(wanted.reference, rel=within)

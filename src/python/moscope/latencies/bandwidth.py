@@ -6,6 +6,8 @@ Every active core reads memory line by line, with as many misses in flight as th
 memory would conflict in the same sets of the filters for the whole run, or never. Counting begins when the caches are
 full, so that each line that arrives replaces another, as in any long run. `node`: the cores of one chip read their own
 node's memory; `machine`: all cores, each reads its own node; `XFIRE`: every core reads the memory of all nodes evenly.
+A core's region is the same part of each node's memory that it reads, so that regions never overlap. Loads on own nodes therefore
+read a small part of each node, which may lie in one of several ranks (docs/calibration.md).
 GB/s are 10^9 bytes of lines per second.
 """
 
