@@ -220,6 +220,14 @@ def test_streams_need_a_page_for_each_array() -> None:
         streams_of(subject, "triad", 1, 8)
 
 
+@pytest.mark.parametrize(("key", "changes"), [("l3_hit", {"L3"}), ("l2_miss", {"L3", "DRAM 0 hops"}), ("l3_miss", {"DRAM 0 hops"}),
+                                               ("done", set())])
+def test_a_fitted_latency_changes_the_rows_that_the_calibration_names(key: str, changes: set[str]) -> None:
+    usual, slower = (prepare(Shared(machine="small", sets=sets, quiet=True)) for sets in ([], [f"latencies.{key}=100"]))
+    rows = [(measure(usual, level), measure(slower, level)) for level in levels(usual)[:4]]
+    assert {before.name for before, after in rows if after.measured != before.measured} == changes
+
+
 # --- rows that need a remark ----------------------------------------------------------------------
 
 @pytest.mark.parametrize(("sets", "level"), [
