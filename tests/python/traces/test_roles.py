@@ -14,10 +14,23 @@ HOME = {"name": "RegionDir-1", "machine": "RegionDir", "version": 1, "core": Non
 
 @pytest.mark.parametrize("supplier, messages, said", [
     ("RegionDir", [{"access": 0, "from": "DRAM-1"}], "the memory of node 1"),
-    ("RegionDir", [], "node 1, which had it from a cache"),
-    ("L0Cache", [], "another core's cache"),
-    ("L3Cache", [], "an L3"),
+    ("RegionDir", [{"access": 0, "from": "RegionDir-1"}], "node 1, which had it from a cache"),
+    ("L0Cache", [{"access": 0, "from": "L0Cache-3"}], "another core's cache"),
+    ("L3Cache", [{"access": 0, "from": "L3Cache-1"}], "an L3"),
 ])
 def test_the_supplier_is_named_by_its_role(supplier: str, messages: list[dict[str, Any]], said: str) -> None:
     document = {"controllers": [CACHE, SHARED, HOME], "messages": messages}
     assert supplier_text(document, {"id": 0, "op": "ld", "supplier": supplier, "home": 1, "hops": 1, "segments": []}) == said
+
+
+@pytest.mark.parametrize("older, said", [
+    ({"core": 3, "address": "0x40"}, "c3 ld A@n1, an older access of its core to the line"),
+    ({"core": 4, "address": "0x40"}, "a prefetch of its core"),
+    ({"core": 3, "address": "0x80"}, "a prefetch of its core"),
+])
+def test_an_access_that_sent_nothing_and_only_waited_was_served_by_an_older_request_of_its_core(older: dict[str, Any], said: str) -> None:
+    first = {"id": 0, "text": "c3 ld A@n1", "op": "ld", "done": 900, **older}
+    second = {"id": 1, "text": "c3 ld A@n1+8", "op": "ld", "done": 900, "core": 3, "address": "0x48", "supplier": "RegionDir", "home": 1,
+              "hops": 0, "segments": [{"name": "queue", "fs": 900}]}
+    document = {"controllers": [CACHE, HOME], "messages": [{"access": 0, "from": "DRAM-1"}], "accesses": [first, second]}
+    assert supplier_text(document, second) == said

@@ -10,7 +10,7 @@ from typing import Any
 from moscope.experiment import FS_PER_NS
 from moscope.schema.enumerations import SEGMENT
 from moscope.traces.document import is_home
-from moscope.traces.remarks import line_names, remarks, value_text
+from moscope.traces.remarks import line_names, line_of, remarks, value_text
 from moscope.traces.script import OPS
 
 Document = dict[str, Any]
@@ -44,6 +44,9 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
     kind = str(access["supplier"])
     if access.get("device") is not None and access["supplier_number"] is None:
         return f"node {access['home']}, the home"  # the home serves devices, and its answer does not say whose data it was
+    if is_secondary(document, access):
+        older = older_access(document, access)
+        return f"{older['text']}, an older access of its core to the line" if older else "a prefetch of its core"
     suppliers = [c for c in document["controllers"] if c["machine"] == kind]
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
     if not suppliers:  # a hit takes no transition
@@ -55,6 +58,19 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
     # Segments do not decide this: even if an access waited longest for the answer to a probe, its data may come from DRAM.
     read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
     return f"the memory of node {access['home']}" if read else f"node {access['home']}, which had it from a cache"
+
+
+def is_secondary(document: Document, access: dict[str, Any]) -> bool:
+    """Whether the access only waited for a line that its core had requested already: nothing was sent for it."""
+    return (all(s["name"] == "queue" for s in access["segments"])
+            and all(m["access"] != access["id"] for m in document["messages"]))
+
+
+def older_access(document: Document, access: dict[str, Any]) -> dict[str, Any] | None:
+    """The access of the same core with which a secondary one completed; None if that was a prefetch."""
+    sent = {m["access"] for m in document["messages"]}
+    return next((a for a in document["accesses"] if a["id"] in sent and a["core"] == access["core"] and a["done"] == access["done"]
+                 and line_of(a) == line_of(access)), None)
 
 
 def hops_text(hops: int) -> str:
