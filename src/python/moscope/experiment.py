@@ -6,6 +6,8 @@ them); this module is the one place where the commands meet it. Times are femtos
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 from moscope import buildproto
 from moscope.cli import Shared
 from moscope.config import ConfigError, Machine, Time, blamed, elaborate, load_machine
-from moscope.errors import SimulatorBug
+from moscope.errors import ProtocolError, SimulatorBug, UserError
 
 FS_PER_S = 10**15
 FS_PER_NS = 10**6
@@ -89,6 +91,29 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
         return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets), built.own)
     except ConfigError as error:
         raise blamed(error, shared.machine, shared.sets) from None
+
+
+#: How the engine words that a phase has reached the limit of simulated time (src/experiment/paced_machine.hh). Lost requests end a
+#: phase earlier, so at this limit the machine is only slow.
+TOO_LONG = "an experiment did not come to its end in "
+
+
+@contextmanager
+def slowness_is_a_user_error(what: str) -> Iterator[None]:
+    """Turns the engine's limit of simulated time for a phase into a UserError about the machine's times."""
+    try:
+        yield
+    except ProtocolError as error:
+        _, reached, limit = str(error).partition(TOO_LONG)
+        if not reached:
+            raise
+        raise UserError(f"{what}: its loads were not done in {limit}: expected a machine with shorter latencies") from None
+
+
+def check_done(what: str, done: int, window_fs: int) -> None:
+    """UserError if a machine is so slow that no access was done in a window."""
+    if not done:
+        raise UserError(f"{what}: no access was done in {window_fs / FS_PER_NS:.0f} ns: expected a machine with shorter latencies")
 
 
 def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import jsonio, paths
+from moscope.bench.streams import measure as measure_streams
 from moscope.bench.streams import streams_of
 from moscope.cli import Shared
 from moscope.config import load_machine
-from moscope.errors import UserError
-from moscope.experiment import prepare
+from moscope.errors import ProtocolError, UserError
+from moscope.experiment import TOO_LONG, prepare, slowness_is_a_user_error
 from moscope.latencies import references
-from moscope.latencies.bandwidth import Load, find_limit
+from moscope.latencies.bandwidth import Load, find_limit, loads
+from moscope.latencies.bandwidth import measure as measure_bandwidth
 from moscope.latencies.report import remarks
 from moscope.latencies.rows import Row, buffer_in, levels, measure, measuring_core, middle_half
 
@@ -262,3 +264,23 @@ def test_a_row_over_unequal_homes_has_a_remark_with_their_range() -> None:
     assert remarks([row("DRAM 1 hop", {"Directory": 256}, 1141.2, {1: 2030.4, 2: 252.0})], "Directory") == {
         "DRAM 1 hop": "the mean over homes from 252.0 cycles (node 2) to 2030.4 cycles (node 1)"}
     assert not remarks([row("DRAM 1 hop", {"Directory": 256}, 252, {1: 252.0, 2: 254.0})], "Directory")
+
+
+# --- machines that are too slow to be measured ----------------------------------------------------
+
+def test_a_walk_beyond_the_limit_of_simulated_time_is_a_user_error() -> None:
+    assert f'"{TOO_LONG}3.6 s' in (paths.root() / "src" / "experiment" / "paced_machine.hh").read_text(encoding="utf-8")
+    said = "latency: L2: its loads were not done in 3.6 s: expected a machine with shorter latencies"
+    with pytest.raises(UserError, match=said), slowness_is_a_user_error("latency: L2"):
+        raise ProtocolError(f"{TOO_LONG}3.6 s")
+    with pytest.raises(ProtocolError, match="stuck"), slowness_is_a_user_error("latency: L2"):
+        raise ProtocolError("stuck")
+
+
+def test_a_window_in_which_no_load_is_done_is_a_user_error() -> None:
+    subject = prepare(Shared(machine="small", sets=["latencies.memory_controller=100000"], quiet=True))
+    node = loads(subject)[0]
+    with pytest.raises(UserError, match="bandwidth: node: no access was done in 1 ns: expected a machine with shorter latencies"):
+        measure_bandwidth(subject, node, 1_000_000, 1_000_000)
+    with pytest.raises(UserError, match="streams: read: no access was done in 1 ns: expected a machine with shorter latencies"):
+        measure_streams(subject, "read", 1, 1, 1_000_000, 1_000_000)

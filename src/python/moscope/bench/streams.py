@@ -7,7 +7,7 @@ lines that the loops read and write per second; the read of a line before it is 
 from typing import Any
 
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
+from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
 from moscope.latencies.bandwidth import LINE, PAGE, WARM_FS, WINDOW_FS, lines_to_fill, scattered_page
 
 SCHEMA = "moscope.bench.streams/1"
@@ -36,11 +36,13 @@ def streams_of(subject: Subject, loop: str, cores: int, in_flight: int) -> list[
 def measure(subject: Subject, loop: str, cores: int, in_flight: int, warm_fs: int = WARM_FS, window_fs: int = WINDOW_FS) -> dict[str, Any]:
     streams = streams_of(subject, loop, cores, in_flight)
     fill = lines_to_fill(subject) // len(LOOPS[loop])
-    result = subject.run([
-        {"kind": "loads", "streams": streams, "accesses": fill},
-        {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs},
-    ])[1]
+    with slowness_is_a_user_error(f"streams: {loop}"):
+        result = subject.run([
+            {"kind": "loads", "streams": streams, "accesses": fill},
+            {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs},
+        ])[1]
     done = sum(s["done"] for s in result["streams"])
+    check_done(f"streams: {loop}", done, window_fs)
     return {"loop": loop, "cores": cores, "in_flight": in_flight, "gb_per_s": round(done * LINE * FS_PER_S / window_fs / 1e9, 3),
             "ns_per_line": round(window_fs / FS_PER_NS * cores / done, 3)}
 

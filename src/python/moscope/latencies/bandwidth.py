@@ -14,8 +14,7 @@ GB/s are 10^9 bytes of lines per second.
 from dataclasses import dataclass
 from typing import Any
 
-from moscope.errors import SimulatorBug
-from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
+from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
 from moscope.latencies.references import bandwidth_references
 from moscope.latencies.rows import cache_sizes
 from moscope.schema.counters import LOST
@@ -83,14 +82,14 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
         streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
                         "ranges": [[n * size + at, region // 2] for n in nodes]})
     fill = lines_to_fill(subject)
-    result = subject.run([
-        {"kind": "loads", "streams": streams, "accesses": fill},
-        {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs,
-         "statistics": True},
-    ])[1]
+    with slowness_is_a_user_error(f"bandwidth: {load.name}"):
+        result = subject.run([
+            {"kind": "loads", "streams": streams, "accesses": fill},
+            {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs,
+             "statistics": True},
+        ])[1]
     done = sum(s["done"] for s in result["streams"])
-    if not done:
-        raise SimulatorBug(f"bandwidth {load.name}: nothing was read in {window_fs / FS_PER_NS:.0f} ns")
+    check_done(f"bandwidth: {load.name}", done, window_fs)
     latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
     rate = done * LINE * FS_PER_S / window_fs / 1e9
     return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency))

@@ -17,7 +17,7 @@ from typing import Any
 from moscope.config import Machine, References
 from moscope.config.routing import route_hops
 from moscope.errors import UserError
-from moscope.experiment import Subject, check_segments
+from moscope.experiment import Subject, check_segments, slowness_is_a_user_error
 from moscope.latencies.references import latency_references
 from moscope.traces.document import walk_document
 
@@ -182,12 +182,13 @@ def measure(subject: Subject, level: Level) -> Row:
     ranges = ranges_of(subject, level, core)
     lines = sum(size for _, size in ranges) // LINE
     stream = {"core": core, "ranges": ranges}
-    walked, traced = subject.run([
-        {"kind": "loads", "warm": ROUNDS * lines if level.buffer else 0, "accesses": LOADS,
-         "streams": [{**stream, "log": LOADS}]},
-        {"kind": "loads", "accesses": TRACED, "trace": True,
-         "streams": [{**stream, "log": TRACED, "skip": LOADS % lines}]},
-    ])
+    with slowness_is_a_user_error(f"latency: {level.name}"):
+        walked, traced = subject.run([
+            {"kind": "loads", "warm": ROUNDS * lines if level.buffer else 0, "accesses": LOADS,
+             "streams": [{**stream, "log": LOADS}]},
+            {"kind": "loads", "accesses": TRACED, "trace": True,
+             "streams": [{**stream, "log": TRACED, "skip": LOADS % lines}]},
+        ])
     seen = walked["streams"][0]
     check_segments(f"latency: {level.name}", seen["latency_fs"], seen["segments"])
     trace = walk_document(subject, core, traced)
