@@ -8,7 +8,7 @@ it.
 
     [machines.L3Cache]
     per = "chip"                     # core, pair (of cores), chip, node or none: how many controllers there are
-    role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma
+    role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma (has a DMASequencer)
     below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
     [machines.L3Cache.arrays]        # which array of the machine description a CacheMemory parameter is
     L3cache = "l3"                   # l1i, l1d, l2, l3 or filter
@@ -106,6 +106,10 @@ def _check_kind(path: Path, where: str, given: Any, machine: ast.Machine) -> Non
     for key, allowed in (("per", PER), ("role", ROLES)):
         if key in given and given[key] not in allowed:
             raise RolesError(f"{path}: {where}{key}: {given[key]!r}: expected one of {', '.join(allowed)}")
+    devices = any(p.type.name == "DMASequencer" for p in machine.params)
+    if "role" in given and (given["role"] == "dma") != devices:
+        raise RolesError(f"{path}: {where}role: {given['role']!r} of a machine with{'' if devices else 'out'} a DMASequencer: expected "
+                         f"{'dma' if devices else 'cache or home'}")
     arrays = {p.name for p in machine.params if p.type.name == "CacheMemory"}
     plain = {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")} | set(OF_ALL)
     _known(path, f"{where}arrays.", given.get("arrays", {}), arrays)

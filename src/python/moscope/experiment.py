@@ -85,12 +85,12 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
     machine = machine or load_machine(shared.machine, shared.sets)
     built = buildproto.ensure_protocol(str(machine.protocol), report=shared.say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    library = built.checking() if checking else built.timing
     try:
         elaborated = elaborate(machine, interface, caches=caches, homes=homes, jitter=Time("1fs") if delays else None)
-        return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets), built.own)
     except ConfigError as error:
         raise blamed(error, shared.machine, shared.sets) from None
+    library = built.checking() if checking else built.timing  # after the checks, as it may need a compilation
+    return Subject(machine, interface, elaborated, library, shared.seed, tuple(shared.sets), built.own)
 
 
 #: How the engine words that a phase has reached the limit of simulated time (src/experiment/paced_machine.hh). Lost requests end a

@@ -51,6 +51,7 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("machines.L1Cache", "machines.L9Cache", r"machines.L9Cache: unknown: expected L1Cache"),
     ('"chip"', '"socket"', r"machines.L1Cache.per: 'socket': expected one of core, pair, chip, node, none"),
+    ('"cache"', '"dma"', r"machines.L1Cache.role: 'dma' of a machine without a DMASequencer: expected cache or home"),
     ('"cache"', '"memory"', r"machines.L1Cache.role: 'memory': expected one of cache, home, dma"),
     ("{ cache =", "{ cash =", r"machines.L1Cache.arrays.cash: unknown: expected cache"),
     ('"l3"', '"l4"', r"machines.L1Cache.arrays.cache: 'l4': expected one of l1i"),
@@ -61,7 +62,8 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
     ("[sequencer]", "[sequencer", r"not TOML"),
     ("[machines.L1Cache]", '[[machines.L1Cache.kinds]]\n[machines.L1Cache]', r"machines.L1Cache.kinds.0.name: None: expected"),
     ("[machines.L1Cache]", '[machines.L1Cache]\nbelow = 3', r"machines.L1Cache.below: 3: expected the name of a machine"),
-], ids=["machine", "per", "role", "array's parameter", "array", "parameter", "value", "request", "sequencer", "syntax", "kind", "below"])
+], ids=["machine", "per", "role of devices", "role", "array's parameter", "array", "parameter", "value", "request", "sequencer", "syntax",
+        "kind", "below"])
 def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):
         read(protocol, GOOD.replace(old, new, 1))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moscope.buildproto import ensure_protocol
-from moscope.config import ConfigError, elaborate, load_machine
+from moscope.config import ConfigError, check_roles, elaborate, load_machine
 from slicc import roles
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ def one_machine(machine_type: str, **roles: Any) -> Json:
     core = {"type": "L1Cache", "params": [{"name": "sequencer", "type": "Sequencer", "pointer": True, "default": None}], "buffers": []}
     other = {"type": machine_type, "buffers": [], "roles": roles, "params": [
         {"name": "store", "type": "CacheMemory", "pointer": True, "default": None}, {"name": "wait", "type": "Cycles", "default": 9}]}
-    return {"protocol": "P", "machines": [core, other]}
+    return {"protocol": "P", "machines": [core, other, {"type": "Directory", "params": [], "buffers": []}]}
 
 
 def test_every_plain_parameter_of_moesi_htassist_comes_from_the_machine() -> None:
@@ -75,6 +75,23 @@ def test_arrays_and_values_are_those_that_the_roles_name() -> None:
 
 
 @pytest.mark.parametrize("key", ["latencies.l9_hit", "topology", "l3"])
-def test_a_value_that_the_machine_does_not_have_is_an_error(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"parameter TCC.wait: '{key}'"):
+def test_a_value_that_the_machine_does_not_have_is_an_error_of_the_roles(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"^P.roles.toml: machines.TCC.values.wait: '{key}': expected the key of a number"):
         elaborated(one_machine("TCC", values={"wait": key}))
+
+
+@pytest.mark.parametrize("key", ["cores_per_chip", "line", "probe_filter.enabled", "latencies.l2_hit", "references.l1"])
+def test_a_value_of_every_plain_kind_is_accepted(key: str) -> None:
+    check_roles(one_machine("TCC", values={"wait": key}))
+
+
+@pytest.mark.parametrize(("roles", "message"), [
+    ({"role": "cache"}, "machines: none has the role \"home\": expected role = \"home\""),
+    ({"per": "none"}, "machines: none has the role \"home\""),
+    ({"per": "core"}, "machines.Directory.per: 'core' of a home: expected \"node\""),
+])
+def test_roles_without_a_home_for_each_node_are_an_error(roles: Json, message: str) -> None:
+    interface = one_machine("TCC", per="chip", role="cache")
+    interface["machines"][-1]["roles"] = roles
+    with pytest.raises(ConfigError, match=f"^P.roles.toml: {message}"):
+        elaborated(interface)

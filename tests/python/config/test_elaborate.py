@@ -25,6 +25,7 @@ def buffer(name: str, network: str | None, vnet: int | None, kind: str | None) -
 
 
 def interface(**machines: tuple[list[Json], list[Json]]) -> Json:
+    machines.setdefault("Directory", ([], []))  # every protocol has a home
     return {
         "protocol": "TEST",
         "machines": [{"type": t, "params": p, "buffers": b} for t, (p, b) in machines.items()],

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from moscope.traces.plan import Plan
 from moscope.traces.text import supplier_text
 
 CACHE = {"name": "L0Cache-3", "machine": "L0Cache", "version": 3, "core": 3, "chip": 0}
@@ -34,3 +35,9 @@ def test_an_access_that_sent_nothing_and_only_waited_was_served_by_an_older_requ
               "hops": 0, "segments": [{"name": "queue", "fs": 900}]}
     document = {"controllers": [CACHE, HOME], "messages": [{"access": 0, "from": "DRAM-1"}], "accesses": [first, second]}
     assert supplier_text(document, second) == said
+
+
+def test_the_lifeline_of_a_device_is_that_of_the_machine_with_its_role() -> None:
+    controllers = [CACHE, HOME, {"name": "Reader-1", "machine": "Reader", "version": 1, "core": None, "chip": 1, "role": "dma"}]
+    plan = Plan({"controllers": controllers, "permissions": {}, "accesses": [], "transitions": [], "messages": []})
+    assert plan.lanes[plan.lane("device 1")].chip == 1

@@ -4,6 +4,7 @@
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, ProtocolName, Size, Time, Width
 
+from .bindings import check_roles
 from .elaborate import cores_together, elaborate, with_cores
 from .keys import apply_sets, walk
 from .load import blamed, load_machine, machine_names
@@ -27,6 +28,6 @@ from .topology import Edge, Topology, topology
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
     "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "ProtocolName", "References", "Routing", "Size",
-    "Time", "Topology", "Width", "apply_sets", "blamed", "elaborate", "load_machine", "machine_names", "replace", "topology",
+    "Time", "Topology", "Width", "apply_sets", "blamed", "check_roles", "elaborate", "load_machine", "machine_names", "replace", "topology",
     "cores_together", "walk", "with_cores",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from moscope.schema.parameters import engine_json, field_kinds
 from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
 
-from .bindings import generic, roles_of, value_of_machine
+from .bindings import check_roles, generic, roles_of, value_of_machine
 from .bindings.levels import connect, has_cores, kinds_of
 from .bindings.wiring import sequencers_of, wires
 from .dram import dram_json
@@ -59,6 +59,7 @@ def elaborate(
     if caches not in ("machine", "tiny"):
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
     machine = machine.validate()
+    check_roles(interface)
     if homes is not None and not 1 <= homes <= machine.chips:
         raise ConfigError(f"{homes} homes on {machine.chips} chips", f"1 to {machine.chips}", "--homes")
     nodes = int(machine.chips) if homes is None else homes

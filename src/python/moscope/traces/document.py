@@ -145,8 +145,12 @@ def _own_role(machine_type: str, roles: dict[str, str]) -> dict[str, str]:
     return {} if roles[machine_type] == role_by_name(machine_type) else {"role": roles[machine_type]}
 
 
+def role_of(controller: dict[str, Any]) -> str:
+    return str(controller.get("role", role_by_name(controller["machine"])))
+
+
 def is_home(controller: dict[str, Any]) -> bool:
-    return bool(controller.get("role", role_by_name(controller["machine"])) == "home")
+    return role_of(controller) == "home"
 
 
 def vnet_types(interface: dict[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.traces.document import is_home
+from moscope.traces.document import is_home, role_of
 from moscope.traces.remarks import line_names
 from moscope.traces.script import OPS
 from moscope.traces.text import is_request, message_word, who
@@ -92,7 +92,7 @@ class Plan:
             chip = next(c["chip"] for c in self.controllers.values() if c["core"] == int(number))
             self.lanes[name] = Lane(name, name, chip, (0, int(number)), "")
         elif kind == "device":
-            chip = next(c["chip"] for c in self.controllers.values() if c["version"] == int(number) and c["machine"] == "DMA")
+            chip = next(c["chip"] for c in self.controllers.values() if c["version"] == int(number) and role_of(c) == "dma")
             self.lanes[name] = Lane(name, name, chip, (7, int(number)), "")
         elif kind == "DRAM":
             chip = next(c["chip"] for c in self.controllers.values()

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from moscope.schema.errors import ConfigError
+from moscope.schema.parameters import Described, field_kinds
 from moscope.schema.units import Count, Cycles, Flag, Size
 
 from ..machine import Machine
+from .levels import kinds_of, name_of
 from .names import BY_NAME, CORES_CACHE
+
+KEYS = "the key of a number, time in cycles, size or flag of the machine, such as latencies.l2_hit"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,35 @@ def of_role(interface: Mapping[str, Any], role: str) -> set[str]:
     return {m["type"] for m in interface["machines"] if roles_of(m).role == role}
 
 
+def check_roles(interface: Mapping[str, Any]) -> None:
+    """Raises ConfigError for roles of a protocol's interface that fit no machine: a value that no description has, or no home."""
+    where = roles_file(interface)
+    kinds = [kind for machine in interface["machines"] for kind in kinds_of(machine)]
+    for kind in kinds:
+        for name, value in roles_of(kind).values.items():
+            if isinstance(value, str) and not _is_plain(value):
+                raise ConfigError(f"machines.{kind['type']}.values.{name}: {value!r}", KEYS, where)
+    homes = [kind for kind in kinds if roles_of(kind).role == "home" and roles_of(kind).per != "none"]
+    if not homes:
+        raise ConfigError("machines: none has the role \"home\"", 'role = "home" for the machine that keeps the memory of a node', where)
+    for home in homes:
+        if roles_of(home).per not in ("node", "chip"):
+            raise ConfigError(f"machines.{name_of(home)}.per: {roles_of(home).per!r} of a home", '"node"', where)
+
+
+def roles_file(interface: Mapping[str, Any]) -> str:
+    """What errors call the file that has the roles of a protocol."""
+    return f"{interface['protocol']}.roles.toml"
+
+
+def _is_plain(key: str) -> bool:
+    """Whether every machine has a number, time in cycles, size or flag with this key."""
+    kind: Any = Machine
+    for part in key.split("."):
+        kind = field_kinds(kind).get(part) if isinstance(kind, type) and issubclass(kind, Described) else None
+    return bool({kind, *get_args(kind)} & {Count, Cycles, Flag, Size})
+
+
 def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
     """The value of a machine description that a role names by its key: a count, cycles, bytes, or a switch (on or off)."""
     value: Any = machine
@@ -57,5 +90,4 @@ def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
         return bool(value)
     if isinstance(value, Count):
         return int(value)
-    raise ConfigError(f"protocol {machine.protocol}: parameter {parameter}: {key!r}", "the key of a number, time in cycles, size or "
-                      "flag of the machine, such as latencies.l2_hit")
+    raise ConfigError(f"protocol {machine.protocol}: parameter {parameter}: {key!r}", KEYS)
