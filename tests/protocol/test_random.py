@@ -80,6 +80,7 @@ def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:
     (["MSI", "--ops", "0"], "1 or more"),
     (["MSI", "--with", "dmaa"], "such as dma"),
     (["MSI", "--without", "flsh"], "such as flush"),
+    (["MSI", "--set", "protocol=MOESI_HTAssist"], "--set protocol=MOESI_HTAssist: the command tests MSI: expected no other protocol"),
     (["nowhere/X.slicc"], "no such file"),
 ])
 def test_what_cannot_be_checked_is_refused_with_what_is_expected(moscope: Any, arguments: list[str], right: str) -> None:

@@ -72,6 +72,8 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
     ("protocol check", {"protocol": "MSI", "ops": 2**64}, "ops: 18446744073709551616: expected 1000000000000000000 or less"),
     ("protocol check", {"protocol": "MSI", "with": "flsh"}, '--with: no kind of access called "flsh"'),
+    ("protocol check", {"protocol": "MSI", "with": "flush,dma"}, "--with: flush, dma: the protocol has none: expected no such option"),
+    ("protocol check", {"protocol": "MSI", "with": "dma", "without": "dma"}, "--with: dma: also in --without: expected one of the two"),
     ("protocol check", {"protocol": "MSI", "caches": "large"}, "--caches: 'large': expected tiny, machine or mixed"),
     ("protocol check", {"protocol": "MSI", "in_flight": 17}, "in_flight: 17: expected 1 to 16"),
     ("protocol check", {"protocol": "MSJ"}, 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),

@@ -140,6 +140,24 @@ def abilities_of(interface: dict[str, Any], machine: dict[str, Any], own: bool) 
     )
 
 
+def refuse_other_protocol(protocol: str, sets: Sequence[str]) -> None:
+    """Raises UserError if the options of the machine choose another protocol than the one that is to be tested."""
+    for given in sets:
+        key, _, other = (part.strip() for part in given.partition("="))
+        if key == "protocol" and buildproto.find_protocol(other) != buildproto.find_protocol(protocol):
+            raise UserError(f"--set {given:.80}: the command tests {protocol}: expected no other protocol")
+
+
+def refuse_lacking(subject: Subject, include: Sequence[str], without: Sequence[str]) -> None:
+    """Raises UserError for kinds of access that `--with` names, but that the protocol lacks or `--without` leaves out."""
+    if both := [name for name in include if name in without]:
+        raise UserError(f"--with: {', '.join(both)}: also in --without: expected one of the two options")
+    lacking = subject.abilities.left_out()
+    if asked := [name for name in include if name in lacking]:
+        known = [name for name in ADDED if name not in lacking]
+        raise UserError(f"--with: {', '.join(asked)}: the protocol has none: expected {' or '.join(known) or 'no such option'}")
+
+
 def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None = None, *, cores: int | None = None,
             caches: str = "tiny", network: str = "hypertransport", jitter: str | None = JITTER, homes: int | None = None,
             report: Callable[[str], None] = lambda text: None) -> Subject:
@@ -147,6 +165,8 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
     `default_homes`. UserError for anything unknown."""
     if caches not in POOLS:
         raise UserError(f"--caches: {caches!r}: expected tiny or machine")
+    if isinstance(protocol, str):
+        refuse_other_protocol(protocol, sets or [])
     described = config.load_machine(machine, sets or [])
     made = buildproto.ensure_protocol(protocol, report=report) if isinstance(protocol, str) else protocol
     interface = json.loads(made.interface.read_text(encoding="utf-8"))
@@ -175,6 +195,7 @@ def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: i
     found: list[Subject] = []
     for size in (["tiny", "machine"] if ops > 1 else ["tiny"]) if caches == "mixed" else [caches]:
         subject = prepare(protocol, machine, sets, cores=cores, caches=size, homes=homes, report=report if not found else lambda text: None)
+        refuse_lacking(subject, include, without)
         found.append(subject.leave_out([*(k for k in subject.default_left_out() if k not in include), *without]))
     return found
 

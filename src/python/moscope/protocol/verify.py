@@ -23,6 +23,7 @@ from moscope import buildproto, config, paths, toolchain
 from moscope.aside import written_aside
 from moscope.config import Count, Topology, replace
 from moscope.errors import BuildFailed, SimulatorBug, UserError
+from moscope.protocol.check import refuse_other_protocol
 
 SCHEMA = "moscope.verify/1"
 MAX_CONTROLLERS, MAX_LINES = 16, 3  # kMaxControllers and kMaxLines of src/verify
@@ -219,6 +220,7 @@ def explore(program: Path, memory: int, seconds: float, threads: int, quiet: boo
 def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, memory: int, seconds: float, threads: int,
              report: Report, quiet: bool) -> dict[str, Any]:
     """Builds and explores the model; if the renamings turn out not to be symmetries, it does so again without them."""
+    refuse_other_protocol(protocol, sets)
     answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     if "asymmetric" in answer:
         report(f"{answer['asymmetric']}: the protocol does not treat them alike: exploring without symmetry")
