@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which figure to draw: `FIGURE ~ AXIS`, or `FIGURE ~ AXIS | AXIS, ..`: the first axis behind the bar is a curve for each value, the
-others are panels. FIGURE may be the beginning of a column's name: `throughput` is `throughput_per_s`."""
+others are panels. FIGURE may be the beginning of one column's name: `throughput` is `throughput_per_s`."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -42,6 +42,8 @@ def column(name: str, known: list[str]) -> str:
     begin = [k for k in known if k.startswith(name)]
     if not begin:
         raise RunDirectoryError(f'--plot: no figure called "{name}": expected {near(name, known)}')
+    if len(begin) > 1:
+        raise RunDirectoryError(f'--plot: "{name}" is the beginning of several figures: expected one of {", ".join(begin)}')
     return begin[0]
 
 

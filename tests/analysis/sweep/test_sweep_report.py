@@ -91,6 +91,7 @@ def test_an_expression_takes_the_beginning_of_a_name_and_names_curves_and_panels
 @pytest.mark.parametrize("text, error", [
     ("throughput", "expected FIGURE ~ AXIS or FIGURE ~ AXIS | AXIS, .."),
     ("throughput ~ core", 'no parameter called "core": expected a known name, such as cores'),
+    ("s ~ cores", '"s" is the beginning of several figures: expected one of stderr_per_s, seconds'),
     ("troughput ~ cores", 'no figure called "troughput": expected a known name, such as throughput_per_s'),
 ])
 def test_a_mistake_in_an_expression_is_answered_by_the_nearest_name(sweep: Sweep, text: str, error: str) -> None:
