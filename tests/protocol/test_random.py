@@ -73,6 +73,13 @@ def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:
     assert set(document["left_out"]) == {"flush", "nt_store", "uncached_load", "dma"}
 
 
+@pytest.mark.parametrize("cores, shape", [(13, "13 cores in 1 chip, 1 home"), (12, "12 cores in 6 chips, 6 homes")])
+def test_the_command_says_which_machine_it_tests(moscope: Any, cores: int, shape: str) -> None:
+    got = moscope("protocol", "check", "MSI", "--cores", str(cores), "--ops", "100")
+    assert got.returncode == 0, got.stderr
+    assert got.stdout.startswith(f"MSI on opteron48, {shape}, tiny caches: ")
+
+
 @pytest.mark.parametrize("arguments, right", [
     (["MIS"], "such as MSI"),
     (["MSI", "--caches", "huge"], "tiny, machine or mixed"),

@@ -32,6 +32,7 @@ def run(gem5: binary.Gem5, subject: Subject, interface: dict[str, Any], loads: i
         "schema": protocol_check.SCHEMA, "ok": True, "engine": "gem5", "ops": loads, "seconds": seconds,
         "reached": len(seen), "declared": len(there), "unreached": sorted(there - seen), "violations": [],
         "protocol": subject.protocol.name, "machine": subject.machine["name"], "cores": subject.machine["cores"],
-        "homes": subject.homes, "caches": subject.caches, "seed": seed, "left_out": ["flush", "nt_store", "uncached_load", "dma"],
+        "chips": subject.machine["chips"], "homes": subject.homes, "caches": subject.caches, "seed": seed,
+        "left_out": ["flush", "nt_store", "uncached_load", "dma"],
         "checked_loads": loads, "loads_per_second": loads / seconds if seconds else 0.0,
     }

@@ -275,5 +275,5 @@ def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any
 
 def _identity(subject: Subject, seed: int) -> dict[str, Any]:
     return {"protocol": subject.protocol.name, "machine": subject.machine["name"],
-            "cores": subject.machine["cores"], "homes": subject.homes, "caches": subject.caches, "seed": seed,
-            "left_out": subject.abilities.left_out()}
+            "cores": subject.machine["cores"], "chips": subject.machine["chips"], "homes": subject.homes,
+            "caches": subject.caches, "seed": seed, "left_out": subject.abilities.left_out()}

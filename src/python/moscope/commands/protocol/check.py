@@ -30,7 +30,8 @@ UNREACHED_SHOWN = 20
 def check(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to test.")],
           cores: Annotated[int | None, typer.Option(metavar="N",
-                                                    help="Number of cores. Default: all cores of the machine.")] = None,
+                                                    help="Number of cores, on as many of the machine's chips as divide it. "
+                                                         "Default: all cores of the machine.")] = None,
           ops: Annotated[int, typer.Option(metavar="N", help="Number of accesses.")] = 1_000_000,
           caches: Annotated[str | None, typer.Option(metavar="SIZES",
                                                      help="Cache sizes: tiny (frequent replacements), machine or mixed (half of the "
@@ -226,7 +227,7 @@ class _Bar:
 
 
 def _print(document: dict[str, Any]) -> None:
-    print(f"{document['protocol']} on {document['machine']}, {number(document['cores'], 'core')}, "
+    print(f"{document['protocol']} on {document['machine']}, {number(document['cores'], 'core')} in {number(document['chips'], 'chip')}, "
           f"{document['homes']} home{'s' * (document['homes'] > 1)}, {document['caches']} caches: "
           f"{document['ops']:,} accesses in {document['seconds']:.1f} s, "
           f"{document['checked_loads']:,} loads checked ({document['loads_per_second']:,.0f} per second)")
