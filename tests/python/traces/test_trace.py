@@ -247,6 +247,13 @@ def test_a_diagram_shows_accesses_that_did_not_end(stopped: dict[str, Any]) -> N
     assert "not done" in drawn and "as it had not begun" in drawn
 
 
+def test_the_legend_says_that_colours_are_those_of_networks(stopped: dict[str, Any]) -> None:
+    used = {stopped["vnets"][str(m["vnet"])] for m in stopped["messages"] if m["network"]}
+    drawn = to_svg(diagram.draw(stopped))
+    assert {"request", "response"} <= used and all(diagram.KINDS[kind][1] in drawn for kind in used)
+    assert all(diagram.KINDS[kind][1].startswith("network for ") for kind in used)
+
+
 def test_errors_are_reported_though_their_steps_are_not_shown(stopped: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     stopped |= {"violations": [{"access": 2, "text": "a wrong value", "found": 1, "expected": [1]}]}
     text.print_trace(parts.of(stopped, range(1)), text.end_texts(stopped))

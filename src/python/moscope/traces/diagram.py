@@ -26,15 +26,16 @@ Document = dict[str, Any]
 
 INK, FAINT, RULE = "#222222", "#777777", "#d5d9de"
 CHIP_FILL, CHIP_STROKE, HOME_FILL = "#f5f7fa", "#c9d1da", "#fdf6e9"
-# Colours of messages by the kind of their virtual network, with the names of the kinds in the legend.
+# Colours of messages by the type of their virtual network, with names for the legend. A network may also carry messages of other kinds:
+# the answers of a core to probes are in its network for requests, in order with its victims.
 KINDS = {
-    "request": ("#1f5fa8", "request"),
-    "forward": ("#c2410c", "probe or forward"),
-    "probe": ("#c2410c", "probe or forward"),
-    "response": ("#2b8a3e", "response"),
-    "writeback": ("#7048a8", "write-back"),
-    "unblock": ("#6b7280", "unblock: the requester has it"),
-    "posted": ("#6b7280", "posted"),
+    "request": ("#1f5fa8", "network for requests"),
+    "forward": ("#c2410c", "network for probes or forwards"),
+    "probe": ("#c2410c", "network for probes or forwards"),
+    "response": ("#2b8a3e", "network for responses"),
+    "writeback": ("#7048a8", "network for write-backs"),
+    "unblock": ("#6b7280", "network for unblocks: the requester has it"),
+    "posted": ("#6b7280", "network for posted messages"),
     "memory": ("#946200", "DRAM access"),
     "core": ("#222222", "access of a core"),
 }
