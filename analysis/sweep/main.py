@@ -21,9 +21,8 @@ MOST_MAIN = 4  # figures of which the page has curves
 
 def write_report(sweep: Sweep) -> Path:
     (sweep.path / "figures").mkdir(exist_ok=True)
-    main = [f for f in sweep.main if f in sweep.figures][:MOST_MAIN] or sweep.figures[:1]
     target = sweep.path / "report.html"
-    write_whole(target, page.document(sweep, main, lambda wanted: _curve(sweep, wanted), _topologies(sweep)).encode())
+    write_whole(target, page.document(sweep, sweep.drawn(MOST_MAIN), lambda wanted: _curve(sweep, wanted), _topologies(sweep)).encode())
     return target
 
 

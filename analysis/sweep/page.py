@@ -10,13 +10,13 @@ from analysis.sweep import curves
 from analysis.sweep.expression import Expression
 from analysis.sweep.table import Sweep, shown
 
-MOST_ROWS, MOST_FAILURES = 500, 50
+MOST_ROWS, MOST_FAILURES, MOST_FIGURES = 500, 50, 5
 Drawn = Callable[[Expression], str]  # a figure as HTML; empty without data
 
 
-def points_table(sweep: Sweep) -> str:
-    """Axes and main figures; table.parquet has everything."""
-    axes, figures = list(sweep.varied), sweep.figures[:5]
+def points_table(sweep: Sweep, drawn: list[str]) -> str:
+    """Axes, the figures that are drawn, and others up to a few; table.parquet has everything."""
+    axes, figures = list(sweep.varied), list(dict.fromkeys([*drawn, *sweep.figures]))[:MOST_FIGURES]
     rows = [[esc(shown(r[n])) for n in axes] + [esc(r["status"])] + [_cell(r.get(f)) for f in figures] for r in sweep.rows[:MOST_ROWS]]
     left = len(sweep.rows) - MOST_ROWS
     more = f'<p class="quiet">{left:,} further points are in table.parquet.</p>' if left > 0 else ""
@@ -50,7 +50,7 @@ def document(sweep: Sweep, figures: list[str], drawn: Drawn, topologies: str) ->
             failures(sweep), *(section(sweep, f, drawn) for f in figures)]
     if topologies:
         body.append(f"<section><h2>Topologies</h2>{topologies}</section>")
-    body.append(f"<section><h2>All points</h2>{points_table(sweep)}</section>")
+    body.append(f"<section><h2>All points</h2>{points_table(sweep, figures)}</section>")
     css = (HERE / "style.css").read_text(encoding="utf-8")
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">'

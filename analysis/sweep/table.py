@@ -4,6 +4,7 @@
 import json
 import re
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 @dataclass
 class Sweep:
     """`axes`: each with its values, those of several values only in `varied`. `figures`: numeric columns that are no parameters,
-    the job's main ones first."""
+    the job's main ones first. `main`: names of these, in which * stands for any text."""
 
     path: Path
     name: str
@@ -46,7 +47,14 @@ class Sweep:
         parameters = {*self.axes, "point", "status", "error"}
         numeric = [n for n in (self.rows[0] if self.rows else {}) if n not in parameters and any(
             isinstance(r[n], int | float) and not isinstance(r[n], bool) for r in self.rows)]
-        return [*(m for m in self.main if m in numeric), *(n for n in numeric if n not in self.main)]
+        first = dict.fromkeys(n for m in self.main for n in numeric if fnmatchcase(n, m))
+        return [*first, *(n for n in numeric if n not in first)]
+
+    def drawn(self, most: int) -> list[str]:
+        """The figures with curves: the job's main ones. If there are more than `most`, those that differ between points come first."""
+        main = [f for f in self.figures if any(fnmatchcase(f, m) for m in self.main)] or self.figures[:1]
+        chosen = sorted(main, key=lambda f: len({r.get(f) for r in self.done}) < 2)[:most]
+        return [f for f in main if f in chosen]
 
 
 def load(path: Path) -> Sweep:

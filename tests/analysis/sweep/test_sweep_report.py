@@ -106,6 +106,14 @@ def test_one_point_keeps_its_own_error_and_several_have_the_error_of_their_sprea
     assert curves.mean_and_error([one], "throughput_per_s", 2) == (10.0, None), "the other one failed"
 
 
+def test_figures_that_differ_between_points_are_drawn_before_those_that_do_not(sweep: Sweep) -> None:
+    flat, far = ["L1_cycles", "L2_cycles", "L3_cycles", "DRAM_0_hops_cycles"], ["DRAM_1_hop_cycles", "DRAM_2_hops_cycles"]
+    rows = [{"point": n, "status": "done", **dict.fromkeys(flat, 9.0), **dict.fromkeys(far, float(n))} for n in (1, 2)]
+    latencies = replace(sweep, axes={}, rows=rows, main=["L?_cycles", "DRAM_*_cycles"])
+    assert latencies.figures == flat + far
+    assert latencies.drawn(4) == flat[:2] + far and latencies.drawn(9) == flat + far
+
+
 def test_more_panels_than_a_figure_has_place_for_are_refused(sweep: Sweep) -> None:
     rows = [{**row, "seed": n, "k": k} for n, row in enumerate(sweep.done[:30]) for k in (1, 2)]
     with pytest.raises(RunDirectoryError, match="has 30 panels: expected at most 24"):

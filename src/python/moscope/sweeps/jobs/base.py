@@ -52,7 +52,7 @@ class Job(ABC):
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     light = True
-    figures_first: tuple[str, ...] = ()  # the first figures in the report
+    figures_first: tuple[str, ...] = ()  # the first figures in the report; * stands for any text
 
     @abstractmethod
     def plan(self, params: Params, say: Say) -> Planned:

@@ -13,7 +13,7 @@ from moscope.sweeps.spec import Params, Value
 class Latency(Job):
     name = "latency"
     options = ("bandwidth",)
-    figures_first = ("L1_cycles", "L2_cycles", "L3_cycles", "DRAM_0_hops_cycles")
+    figures_first = ("L1_cycles", "L2_cycles", "L3_cycles", "DRAM_*_cycles")
 
     def plan(self, params: Params, say: Say) -> Planned:
         chosen = shared(self, params)
