@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from mutations import ALL, MOESI, Mutation
 
-from moscope import buildproto, errors
+from moscope import _engine, buildproto, errors
 from moscope.protocol import counterexample
-from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Played, Player
+from moscope.protocol.counterexample import record
+from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Outcome, Played, Player
 from moscope.protocol.counterexample.shrink import minimal
 from moscope.protocol.counterexample.write import script_text
 
@@ -50,6 +51,14 @@ def test_a_seeded_fault_has_a_script_that_repeats_it_with_at_most_ten_accesses_f
 
 def test_at_least_twelve_seeded_faults_are_held_to_ten_accesses() -> None:
     assert len(SHRUNK) >= 12 and set(SHRUNK) <= {m.name for m in ALL} and set(SHRUNK) & {m.name for m in MOESI}
+
+
+def test_accesses_that_did_not_end_count_as_accesses_of_the_run(subject: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = {"ops": 0, "protocol_error": "no size", "record": {"first": 7, "accesses": [[0, 0, 0, 8, 0]]}}
+    monkeypatch.setattr(_engine, "run_random_test", lambda *_, **__: json.dumps(answer))
+    monkeypatch.setattr(Player, "play", lambda *_: Outcome("error"))
+    found = record.find(subject("MSI", 2), 10, 1, time.monotonic() + 60)
+    assert found and found.ops == 8
 
 
 def _random_accesses(rng: random.Random, machine: dict[str, Any], count: int, devices: bool) -> tuple[Played, ...]:

@@ -102,7 +102,7 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
     (("--counterexample", "c.txt"), "c.txt: the name does not end in .toml: expected one that does, such as c.toml"),
     (("--device", "reed"), "reed"), (("--device", "read"), "no machine for devices"),
     (("--messages", "1"), "--messages: 1: expected 2 to 200"),
-    (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "much"), "--memory: 'much' is not a"),
+    (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "10MB"), "--memory: "),
     (("--shrink", f"{10**400}"), "expected 0 to 1000000000 seconds"),
 ])
 def test_bounds_that_cannot_be_are_user_errors(moscope: Moscope, options: tuple[str, ...], said: str) -> None:

@@ -72,7 +72,8 @@ class CallResolver:
         kind = type(expr).__name__
         method = getattr(self, f"_expr_{kind}", None)
         if method is None:  # a declaration where a value is needed
-            self.diagnostics.error(expr.loc, "declaration: misplaced: expected a value")
+            after = f", or ';' before '{expr.name}'" if isinstance(expr, ast.LocalVar) else ""
+            self.diagnostics.error(expr.loc, f"declaration: misplaced: expected a value{after}")
             if isinstance(expr, ast.LocalVar):
                 expr.type_ref.type = self.unknown
             return self.unknown

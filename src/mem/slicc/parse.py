@@ -245,7 +245,7 @@ class _FileParser:
         return f"word '{text}'" if text.isidentifier() else f"'{text}'" if token.type != "STRING" else f"string {text}"
 
     def _expected(self) -> str:
-        """The end of a message: what the parser accepts at this place; empty for more than six alternatives."""
+        """The end of a message: what the parser accepts at this place. Of more than six alternatives, only the end of a statement."""
         patterns = {terminal.name: terminal.pattern.value for terminal in self.lark.terminals}
         kinds: set[str] = self.interactive.accepts() if len(self.state.state_stack) < 1000 else set()
         words: list[str] = []
@@ -254,7 +254,9 @@ class _FileParser:
                 words.append(text)
                 kinds = kinds - group
         words += sorted({_READABLE.get(kind, f"'{patterns.get(kind, kind)}'") for kind in kinds})
-        return f": expected {' or '.join(words)}" if 0 < len(words) <= 6 else ""
+        if len(words) > 6:
+            return ": expected ';' or the rest of the statement" if "SEMICOLON" in kinds else ""
+        return f": expected {' or '.join(words)}" if words else ""
 
 
 def parse_text(name: str, text: str, diagnostics: Diagnostics) -> list[ast.Node]:

@@ -176,7 +176,7 @@ def test_what_is_no_machine_file_is_refused(name: str) -> None:
     [
         ("x = 1\n", "defines no machine: expected machine = Machine"),
         ("", "defines no machine"),
-        ("machine = 5\n", "`machine` is a int"),
+        ("machine = 5\n", "`machine` is of the type int: expected machine = Machine"),
         ("machine = (\n", "mine.py:1: not Python"),
         ("1/0\n", "mine.py:1: ZeroDivisionError: division by zero"),
         ("x = 1\nimport nonsense\n", "mine.py:2: ModuleNotFoundError"),

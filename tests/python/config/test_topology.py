@@ -145,7 +145,7 @@ def test_a_table_of_the_wrong_shape_is_refused() -> None:
         ("0-1", 3, "chip 2 has no path"),
         ("", 2, "chip 1 has no path"),
         ("0-1 1-0", 2, "edge 1-0 is given twice"),
-        ("0-0", 1, "joins chip 0 to itself"),
+        ("0-0", 1, "joins chip 0 to itself: expected two different chips"),
         ("0-8", 8, "names chip 8: expected numbers from 0 to 7"),
     ],
 )

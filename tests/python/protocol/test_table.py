@@ -37,7 +37,9 @@ def test_out_takes_the_table_as_a_file(moscope: Moscope, tmp_path: Path) -> None
     assert (tmp_path / "tables" / "MSI.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.parametrize("arguments, said", [(("MSJ",), "MSI"), (("MSI", "--format", "htlm"), "html"), (("gone.slicc",), "no such file")])
+@pytest.mark.parametrize("arguments, said", [
+    (("MSJ",), "MSI"), (("MSI", "--format", "json"), "expected text, markdown, html, or the option --json"),
+    (("gone.slicc",), "no such file")])
 def test_unknown_names_are_user_errors(moscope: Moscope, arguments: tuple[str, ...], said: str) -> None:
     got = moscope("protocol", "table", *arguments)
     assert got.returncode == 2 and said in got.stderr

@@ -70,6 +70,8 @@ def test_the_check_finds_a_wrong_number_in_a_text() -> None:
 
 @pytest.mark.parametrize("content, says", [
     (b"\xff\xfe", "is not a text file: expected a script file in TOML"),
+    (b'title = "t"', "no script: expected the keys title and script"),
+    (b'titel = "t"', 'no key called "titel": expected a known name, such as title'),
     (b'title = "t"\nscript = 3', "script: 3: expected a text"),
     (b'title = "t"\nscript = "c0 ld A@n0"\nset = "chips=1"', "set: chips=1: expected a list of texts"),
     (b'title = "t"\nscript = "c0 ld A@n0"\nset = [1]', "set: [1]: expected a list of texts"),

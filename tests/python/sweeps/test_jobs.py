@@ -117,6 +117,15 @@ def test_the_command_of_a_point_repeats_it() -> None:
                                                  "--set probe_filter.enabled=false")
 
 
+@pytest.mark.parametrize("name, params", [
+    ("protocol check", {"protocol": "m/MSI.slicc", "machine": "m/own.py"}),
+    ("trace", {"script": "c0 ld A@n0", "protocol": "m/MSI.slicc", "machine": "m/own.py"}),
+])
+def test_the_command_of_a_point_repeats_it_in_any_folder(name: str, params: dict[str, Any]) -> None:
+    words = command(jobs.find(name), params).replace("protocol=", "").split()
+    assert {str(Path("m/MSI.slicc").absolute()), str(Path("m/own.py").absolute())} <= set(words)
+
+
 def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
     given = Options(workload="counter", kernel="stock,pk", cores="1,4", windows=1)
     spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz", "dram.channels=1"], seed=3), given)

@@ -32,7 +32,7 @@ def test_numbers_may_be_decimal_or_hexadecimal() -> None:
 
 
 @pytest.mark.parametrize("script, wrong, pointed_at", [
-    ("c0 lod A@n0", 'no operation called "lod": expected a known operation, such as ld', "lod"),
+    ("c0 lod A@n0", 'no operation called "lod": expected one of ld, st, if, rmw, flush, nt, ldu', "lod"),
     ("c0 ld A@n9", "the machine has no node 9", "A@n9"),
     ("c0 ld A@n99999999999999", "the machine has no node", "A@n99999999999999"),
     ("c99 ld A@n0", "the machine has no core 99", "c99"),

@@ -6,7 +6,7 @@ from moscope.schema.units import Count, Cycles, Flag, Frequency, Name, ProtocolN
 
 from .bindings import check_roles
 from .elaborate import cores_together, elaborate, with_cores
-from .keys import apply_sets, walk
+from .keys import apply_sets, bytes_of, walk
 from .load import blamed, load_machine, machine_names
 from .machine import (
     Cache,
@@ -28,6 +28,6 @@ from .topology import Edge, Topology, topology
 __all__ = [
     "Cache", "ConfigError", "Count", "Credits", "Crossbar", "Cycles", "Dram", "Edge", "Flag", "Frequency",
     "Latencies", "Links", "Machine", "Name", "Packets", "Pipeline", "ProbeFilter", "ProtocolName", "References", "Routing", "Size",
-    "Time", "Topology", "Width", "apply_sets", "blamed", "check_roles", "elaborate", "load_machine", "machine_names", "replace", "topology",
-    "cores_together", "walk", "with_cores",
+    "Time", "Topology", "Width", "apply_sets", "blamed", "bytes_of", "check_roles", "elaborate", "load_machine",
+    "machine_names", "replace", "topology", "cores_together", "walk", "with_cores",
 ]  # fmt: skip

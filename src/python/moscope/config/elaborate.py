@@ -13,6 +13,7 @@ from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.parameters import engine_json, field_kinds
 from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
+from moscope.wording import number
 
 from .bindings import check_roles, generic, roles_of, value_of_machine
 from .bindings.levels import connect, has_cores, kinds_of
@@ -61,7 +62,8 @@ def elaborate(
     machine = machine.validate()
     check_roles(interface)
     if homes is not None and not 1 <= homes <= machine.chips:
-        raise ConfigError(f"{homes} homes on {machine.chips} chips", f"1 to {machine.chips}", "--homes")
+        right = f"1 to {machine.chips}" if machine.chips > 1 else "1"
+        raise ConfigError(f"{number(homes, 'home')} on {number(machine.chips, 'chip')}", right, "--homes")
     nodes = int(machine.chips) if homes is None else homes
     types = {m["type"]: m for m in interface["machines"]}
     if not generic.has_filter(types):

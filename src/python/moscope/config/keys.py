@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
+from moscope.schema.units import Size
 
 from .machine import Described, Machine, coerce, field_kinds
 
@@ -24,6 +25,14 @@ class Row:
     key: str
     value: Any
     source: str
+
+
+def bytes_of(option: str, text: str) -> int:
+    """The bytes of a size that an option gives; the error names the option."""
+    try:
+        return Size(text).bytes
+    except ConfigError as error:
+        raise error.at(option) from None
 
 
 def walk(part: Described, prefix: str = "") -> Iterator[Row]:

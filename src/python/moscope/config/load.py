@@ -278,7 +278,7 @@ def _execute(path: Path) -> Machine:
     if machine is None:
         raise ConfigError("defines no machine", "machine = Machine(...) at its top level", shown)
     if not isinstance(machine, Machine):
-        raise ConfigError(f"`machine` is a {type(machine).__name__}", "machine = Machine(...)", shown)
+        raise ConfigError(f"`machine` is of the type {type(machine).__name__}", "machine = Machine(...)", shown)
     return machine if machine.topology.edges is not None else _resolved(machine, shown)
 
 

@@ -188,10 +188,10 @@ def check_edges(edges: Sequence[Edge], chips: int) -> None:
             if not 0 <= end < chips:
                 raise ConfigError(f"topology: edge {edge} names chip {end}", f"numbers from 0 to {chips - 1}")
         if edge.a == edge.b:
-            raise ConfigError(f"topology: edge {edge} joins chip {edge.a} to itself", "an edge joins two different chips")
+            raise ConfigError(f"topology: edge {edge} joins chip {edge.a} to itself", "two different chips")
         key = (min(edge.a, edge.b), max(edge.a, edge.b))
         if key in seen:
-            raise ConfigError(f"topology: edge {edge} is given twice", "one edge per pair of chips; give it a larger width")
+            raise ConfigError(f"topology: edge {edge} is given twice", "one edge per pair of chips, with a larger width")
         seen.add(key)
     lost = [d for d, hops in enumerate(distances(edges, chips)[0]) if hops < 0]
     if lost:

@@ -65,14 +65,6 @@ class Bounds:
             raise UserError(f"--caches: {self.caches} on {self.chips} chips: expected a multiple of {self.chips}")
 
 
-def limit(memory: str) -> int:
-    """The bytes of `--memory`."""
-    try:
-        return config.Size(memory).bytes
-    except config.ConfigError as error:
-        raise error.at("--memory") from None
-
-
 def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bounds: Bounds) -> list[dict[str, Any]]:
     """The elaborated controllers of the small machine, with one device at most."""
     described = config.load_machine(machine, list(sets))

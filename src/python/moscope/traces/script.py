@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from moscope.config import Machine
-from moscope.errors import UserError, nearest
+from moscope.errors import UserError
 
 OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
        "nt": "non-temporal store of a word", "ldu": "uncached load"}
@@ -170,8 +170,7 @@ class _Parser:
         if word is None or word.text in ";|":
             self.fail(word, "the operation is missing", f"one of {names}")
         if word.text not in known:
-            close = nearest(word.text, known)
-            self.fail(word, f'no operation called "{word.text}"', f"a known operation, such as {close[0]}" if close else f"one of {names}")
+            self.fail(word, f'no operation called "{word.text}"', f"one of {names}")
         return word.text
 
     def time(self, word: Word | None) -> int:

@@ -18,12 +18,12 @@ def filter_(shared: Shared,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope.bench import filter as bench_filter
-    from moscope.config import Size, apply_sets
+    from moscope.config import apply_sets, bytes_of
     from moscope.experiment import prepare
 
     if accesses < 1000:
         raise UserError(f"--accesses: {accesses}: expected 1000 or more")
-    total = Size(bytes_, "--bytes").bytes if bytes_ else None
+    total = bytes_of("--bytes", bytes_) if bytes_ else None
     subject = prepare(shared)
     without = prepare(shared, apply_sets(subject.machine, ["probe_filter.enabled=false"]))
     document = bench_filter.compare(subject, without, total, accesses, shared.say)

@@ -8,7 +8,7 @@ import typer
 
 from moscope import buildproto, jsonio
 from moscope.cli import SIMULATED, Shared, command
-from moscope.errors import unknown_name
+from moscope.errors import UserError
 
 ENDINGS = {"text": "txt", "markdown": "md", "html": "html"}
 
@@ -20,7 +20,7 @@ def table(shared: Shared,
           ) -> None:
     """Print the transition tables of a protocol: states by events, with actions and next states."""
     if format not in ENDINGS:
-        raise unknown_name("--format", "format", format, ENDINGS)
+        raise UserError(f'--format: no format called "{format}": expected {", ".join(ENDINGS)}, or the option --json')
     slicc = buildproto.find_protocol(protocol)
     if shared.json and not shared.out:
         shared.result(_document(protocol))

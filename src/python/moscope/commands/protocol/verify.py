@@ -52,6 +52,7 @@ def verify(shared: Shared,
            ) -> int:
     """Explore every state that a small machine with this protocol can reach, with messages in every order."""
     from moscope.commands.protocol.check import without_script
+    from moscope.config import bytes_of
     from moscope.protocol import check as protocol_check
     from moscope.protocol import verify as protocol_verify
     from moscope.traces import files as trace_files
@@ -75,7 +76,7 @@ def verify(shared: Shared,
                                     pending=pending, messages=messages)
     bounds.check()
     trace_files.check_target(counterexample, ".toml")
-    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, protocol_verify.limit(memory), seconds,
+    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, bytes_of("--memory", memory), seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
     if "violation" in answer and shrink:

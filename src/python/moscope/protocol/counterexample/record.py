@@ -23,7 +23,7 @@ class Record:
 
     candidate: Candidate
     kind: str
-    ops: int
+    ops: int  # accesses that began
     seed: int
 
 
@@ -47,7 +47,7 @@ def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str,
             kind = kind_of_error(answer["protocol_error"]) if "protocol_error" in answer else ""
             seen = player.play(candidate)
             if seen.kind:
-                return Record(candidate, seen.kind, answer["ops"], seed)
+                return Record(candidate, seen.kind, record["first"] + len(accesses), seed)
             say(f"seed {seed}: {kind or 'a wrong value'} after {answer['ops']:,} accesses did not repeat in a replay")
         seed += 1
     return None

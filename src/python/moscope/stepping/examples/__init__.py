@@ -69,8 +69,10 @@ def read(path: Path) -> Example:
         raise UserError(f"{path}: is not a text file: expected a script file in TOML") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: {error}: expected TOML") from error
-    if wrong := sorted(set(given) - set(KEYS)) or sorted({"title", "script"} - set(given)):
-        raise UserError(f"{path}: the key {wrong[0]!r} is unknown, or absent: expected title, script and {', '.join(sorted(KEYS))}")
+    if unknown := sorted(set(given) - set(KEYS)):
+        raise unknown_name(str(path), "key", unknown[0], KEYS)
+    if absent := [key for key in ("title", "script") if key not in given]:
+        raise UserError(f"{path}: no {absent[0]}: expected the keys title and script")
     for key, value in given.items():
         kind, expected = KEYS[key]
         if not _is(value, kind) or not all(_is(item, ITEMS[key]) for item in (value if kind is list else ())):

@@ -102,14 +102,19 @@ class Job(ABC):
             if name in self.options or name in SHARED:
                 words += self.words_of(name, value)
             else:
-                words += ["--set", f"{name}={text(value)}"]
+                words += ["--set", f"{name}={anywhere(text(value)) if name == 'protocol' else text(value)}"]
         return words
 
     def forget(self) -> None:  # noqa: B027  most kinds of job read nothing besides what this module reads
         """Discards what was read once in this process, so that it is read again."""
 
     def words_of(self, name: str, value: Value) -> list[str]:
-        return [f"--{name.replace('_', '-')}", text(value)]
+        return [f"--{name.replace('_', '-')}", anywhere(text(value)) if name == "machine" else text(value)]
+
+
+def anywhere(name_or_file: str) -> str:
+    """A machine or protocol as a command names it in every folder: the path of a file from the root."""
+    return str(Path(name_or_file).absolute()) if name_or_file.endswith((".py", ".slicc")) else name_or_file
 
 
 @lru_cache

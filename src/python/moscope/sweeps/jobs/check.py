@@ -6,7 +6,7 @@ from typing import Any
 
 from moscope.errors import UserError
 from moscope.protocol import check
-from moscope.sweeps.jobs.base import Job, Planned, Report, Say, engine_digest, file_digest, machine_of, shared
+from moscope.sweeps.jobs.base import Job, Planned, Report, Say, anywhere, engine_digest, file_digest, machine_of, shared
 from moscope.sweeps.spec import Params, Value, text
 from moscope.wording import number
 
@@ -51,7 +51,7 @@ class Check(Job):
         return f"{number(count, 'violation')}: {document['violations'][0]}" if count else None
 
     def words_of(self, name: str, value: Value) -> list[str]:
-        return [text(value)] if name == "protocol" else super().words_of(name, value)
+        return [anywhere(text(value))] if name == "protocol" else super().words_of(name, value)
 
 
 def subjects_of(job: Job, params: Params, say: Say) -> list[check.Subject]:
