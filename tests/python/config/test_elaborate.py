@@ -11,6 +11,8 @@ import pytest
 
 from moscope.config import ConfigError, Machine, Time, elaborate, load_machine, machine_names, with_cores
 from moscope.config.bindings.generic import array_of
+from moscope.config.bindings.names import OF_ALL
+from slicc import roles
 
 Json = dict[str, Any]
 
@@ -175,6 +177,15 @@ def test_a_parameter_that_the_machine_determines_is_refused_but_a_latency_is_not
         elaborate(load_machine("opteron48", ["params.L1Cache.per_chip=0"]), bound)
 
 
+def test_parameters_that_every_machine_has_can_be_set_and_are_limited() -> None:
+    assert OF_ALL == roles.OF_ALL
+    for name in OF_ALL:
+        cache, *_ = of_type(elaborate(load_machine("small", [f"params.L1Cache.{name}=5"]), TEST), "L1Cache")
+        assert cache["params"][name] == 5
+        with pytest.raises(ConfigError, match=f"params.L1Cache.{name}: 0: expected 1 to"):
+            elaborate(load_machine("small", [f"params.L1Cache.{name}=0"]), TEST)
+
+
 def test_a_value_without_default_or_rule_is_named() -> None:
     unknown = interface(L1Cache=([param("sequencer", "Sequencer"), param("frobs", "int")], [REQUEST]))
     with pytest.raises(ConfigError, match=r"frobs of L1Cache.*--set params.L1Cache.frobs=VALUE"):
@@ -293,6 +304,8 @@ def test_more_free_tbes_than_there_are_is_refused() -> None:
     assert of_type(result, "L1Cache")[0]["params"] == {"free_tbes": 8, "number_of_TBEs": 8}
     with pytest.raises(ConfigError, match="params.L1Cache.free_tbes: 9: expected at most 8, the number of its TBEs"):
         elaborate(load_machine("small", ["params.L1Cache.free_tbes=9"]), crowded)
+    with pytest.raises(ConfigError, match="params.L1Cache.number_of_TBEs: 7: expected at least 8, its free_tbes"):
+        elaborate(load_machine("small", ["params.L1Cache.free_tbes=8", "params.L1Cache.number_of_TBEs=7"]), crowded)
 
 
 def test_two_cores_that_share_a_controller_are_of_one_chip() -> None:

@@ -17,6 +17,7 @@ from moscope.wording import number
 
 from .bindings import check_roles, generic, roles_of, value_of_machine
 from .bindings.levels import connect, has_cores, kinds_of
+from .bindings.names import OF_ALL
 from .bindings.wiring import sequencers_of, wires
 from .dram import dram_json
 from .machine import Machine, replace
@@ -26,7 +27,7 @@ from .topology import Topology
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
 # Limits of parameters that are set by name: cycles as in `latencies`, and the range of C++'s int.
-LIMITS = {"Cycles": (0, 1_000_000), "int": (-(1 << 31), (1 << 31) - 1)}
+LIMITS = {"Cycles": (0, 1_000_000), "count": (1, (1 << 31) - 1), "int": (-(1 << 31), (1 << 31) - 1)}
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
 # that are not named share the posted channel, which coherent traffic leaves free.
@@ -194,6 +195,8 @@ def _params(
     kind, roles = description["type"], roles_of(description)
     declared = {parameter["name"] for parameter in description["params"]}
     params: dict[str, Any] = {name: value for name, value in roles.values.items() if name not in declared}  # of every machine
+    for name in (name for name in OF_ALL if f"{kind}.{name}" in machine.params and name not in declared):
+        params[name] = _override(machine, f"{kind}.{name}", "count", roles.values.get(name))
     for parameter in description["params"]:
         name, key = parameter["name"], f"{kind}.{parameter['name']}"
         if parameter["type"] == "CacheMemory":
@@ -212,6 +215,8 @@ def _params(
                 params[name] = value
     free, all_of_them = params.get("free_tbes", 0), params.get("number_of_TBEs", math.inf)
     if free > all_of_them:  # requests would wait for free TBEs that never exist
+        if f"{kind}.number_of_TBEs" in machine.params:
+            raise ConfigError(f"params.{kind}.number_of_TBEs: {all_of_them}", f"at least {free}, its free_tbes")
         raise ConfigError(f"params.{kind}.free_tbes: {free}", f"at most {all_of_them}, the number of its TBEs")
     return params
 
@@ -222,7 +227,7 @@ def _check_overrides(machine: Machine, types: Mapping[str, Any]) -> None:
         for kind, description in types.items()
         for p in description["params"]
         if not p.get("pointer")
-    ]
+    ] + [f"{kind}.{name}" for kind in types for name in OF_ALL]
     for key in machine.params:
         if key not in known:
             raise ConfigError(f"params.{key}: the protocol has no such parameter", suggest(key, known), "machine description")
