@@ -6,9 +6,10 @@ from typing import cast
 
 import pytest
 
+from moscope.naming.btf import Unreadable
 from moscope.naming.files import Files
 from moscope.naming.guest import Guest
-from moscope.naming.tasks import Area, Process, Tasks
+from moscope.naming.tasks import LAYOUT, Area, Process, Tasks
 
 HEAP = Area(0x1000, 0x2000, 0, "heap", "")
 
@@ -34,3 +35,81 @@ def test_a_reused_mm_structure_gives_each_process_its_own_areas(monkeypatch: pyt
     tasks = Tasks(cast(Guest, None), cast(Files, None))
     assert tasks.areas(ended) == []
     assert tasks.areas(running) == [HEAP]
+
+
+class FakeGuest:
+    """A kernel with one user process, whose address space a test can change and end. Each member of a structure has 8 bytes."""
+
+    MM, AREA, TABLE = 0x8000, 0x9000, 0x10000
+    MEMBERS = ("tasks", "pid", "mm", "comm", "pgd", "mmap", "vm_start", "vm_end", "vm_file", "vm_next", "vm_ops", *LAYOUT)
+
+    def __init__(self) -> None:
+        at = {name: 8 * n for n, name in enumerate(self.MEMBERS)}
+        init, task = 0x1000, 0x2000
+        self.words = {init + at["tasks"]: task + at["tasks"], task + at["tasks"]: init + at["tasks"], task + at["pid"]: 7,
+                      task + at["mm"]: self.MM, self.MM + at["pgd"]: self.TABLE, self.MM + at["mmap"]: self.AREA,
+                      self.MM + at["map_count"]: 1, self.AREA + at["vm_start"]: 0x4000, self.AREA + at["vm_end"]: 0x5000}
+        self.at, self.init = at, init
+
+    def needed(self, name: str) -> int:
+        return self.init
+
+    def symbol(self, name: str) -> int:
+        return 1
+
+    def physical(self, address: int) -> int:
+        return address
+
+    def member(self, structure: str, path: str) -> tuple[int, int]:
+        if path not in self.at:
+            raise Unreadable(path)
+        return self.at[path], 8
+
+    def offset(self, structure: str, path: str) -> int:
+        return self.member(structure, path)[0]
+
+    def get(self, address: int, structure: str, path: str) -> int:
+        return self.words.get(address + self.offset(structure, path), 0)
+
+    def get_text(self, address: int, structure: str, path: str) -> str:
+        return "misc"
+
+    def read(self, address: int, size: int) -> bytes:
+        return b"".join(self.words.get(at, 0).to_bytes(8, "little") for at in range(address, address + size, 8))
+
+    def end(self) -> None:
+        """The process ends, and its memory has other contents."""
+        self.words = {self.init + self.at["tasks"]: self.init + self.at["tasks"]}
+
+
+def observed(guest: FakeGuest) -> Tasks:
+    tasks = Tasks(cast(Guest, guest), cast(Files, None))
+    tasks.observe()
+    return tasks
+
+
+def test_a_process_that_has_ended_keeps_the_areas_that_it_had_when_it_was_observed() -> None:
+    guest = FakeGuest()
+    tasks = observed(guest)
+    guest.end()
+    tasks.observe()
+    process = tasks.process(guest.TABLE)
+    assert process is not None and tasks.areas(process) == [Area(0x4000, 0x5000, 0, "anonymous", "")]
+
+
+def test_areas_that_a_process_has_mapped_since_are_observed_too() -> None:
+    guest = FakeGuest()
+    tasks = observed(guest)
+    guest.words[guest.AREA + guest.at["vm_end"]] = 0x6000
+    guest.words[guest.MM + guest.at["total_vm"]] = 1
+    tasks.observe()
+    guest.end()
+    tasks.observe()
+    process = tasks.process(guest.TABLE)
+    assert process is not None and tasks.areas(process) == [Area(0x4000, 0x6000, 0, "anonymous", "")]
+
+
+def test_the_areas_of_a_process_are_read_again_only_if_they_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = observed(FakeGuest())
+    monkeypatch.delattr(Tasks, "_all_areas")
+    tasks.observe()

@@ -86,6 +86,15 @@ def test_processes_are_observed_at_fixed_simulated_times(point: Point) -> None:
     assert seen[0] == seen[1] != []
 
 
+def test_processes_are_observed_before_detailed_time_in_which_they_may_end(point: Point) -> None:
+    system = FakeSystem(ends_at=1.05)
+    guest, seen = guest_of(system), list[bool]()
+    guest.observe = lambda: seen.append(system.detailed)
+    measured.begin(guest, point)
+    measured.detailed(guest, point)
+    assert seen[:2] == [False, True]
+
+
 def test_the_document_is_what_its_schema_says(point: Point) -> None:
     got = course(FakeSystem(), point)
     jsonio.validate({"schema": "moscope.run/1", "ok": True, "machine": "m", "points": [got]})

@@ -153,6 +153,11 @@ class Guest:
     def offset(self, structure: str, path: str) -> int:
         return self._found(structure, path)[0]
 
+    def member(self, structure: str, path: str) -> tuple[int, int]:
+        """(offset, size) of a member."""
+        offset, kind = self._found(structure, path)
+        return offset, self.types.size(kind) or 8
+
     def _found(self, structure: str, path: str) -> tuple[int, int]:
         return self.types.find(self.types.named(structure), path)
 
@@ -161,8 +166,8 @@ class Guest:
 
     def get(self, address: int, structure: str, path: str) -> int:
         """A member's value as an unsigned number."""
-        offset, kind = self._found(structure, path)
-        return self.number(address + offset, self.types.size(kind) or 8)
+        offset, size = self.member(structure, path)
+        return self.number(address + offset, size)
 
     def get_text(self, address: int, structure: str, path: str) -> str:
         """A member that is an array of characters."""

@@ -18,6 +18,8 @@ TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address
 NODE_MASK = 0xFF  # a maple node's address has its type in bits 3 to 6
 MOST_NODES = 100_000
 START = attrgetter("start")
+# Members of mm_struct that tell one layout of an address space from another. A copy that fork made differs in none of them.
+LAYOUT = ("exe_file", "map_count", "total_vm", "start_brk", "brk", "start_stack")
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,14 @@ class Tasks:
         self.threads: list[int] = []  # the task structures of user programs
         self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table, because structures are reused
         self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which differ when the structure belongs to another process
+        self._alive: set[int] = set()  # the mm structures of the processes that were seen last
+        self._layouts: dict[tuple[int, int], bytes] = {}  # LAYOUT by structure and page table
+        self._observed: dict[bytes, list[Area]] = {}  # areas by LAYOUT
 
     def observe(self) -> None:
-        """Records new processes. For known ones, it reads only what shows that they are still the same."""
+        """Records new processes, and changed address spaces. For others, it reads only what shows that they are still the same."""
         guest = self._guest
+        self._alive.clear()
         first, mm = guest.needed("init_task"), guest.offset("task_struct", "mm")
         link, pid = guest.offset("task_struct", "tasks"), guest.offset("task_struct", "pid")
         low, high = min(link, mm, pid), max(link, mm, pid) + 8
@@ -66,9 +72,26 @@ class Tasks:
             if task != first and self._seen.get(task) != identity:
                 self._process(task)
                 self._seen[task] = identity
+            if space := int.from_bytes(identity[4:], "little"):
+                with suppress(Unreadable):
+                    self._layout(space)
             task = int.from_bytes(raw[link - low : link - low + 8], "little") - link
             if task == first:
                 return
+
+    def _layout(self, mm: int) -> None:
+        """Keeps the areas of an address space for the time after its processes have ended."""
+        guest = self._guest
+        self._alive.add(mm)
+        members = [guest.member("mm_struct", name) for name in ("pgd", *LAYOUT)]
+        first, end = min(at for at, _ in members), max(at + size for at, size in members)
+        raw = guest.read(mm + first, end - first)
+        pgd, *parts = (raw[at - first : at - first + size] for at, size in members)
+        key, layout = (mm, guest.physical(int.from_bytes(pgd, "little"))), b"".join(parts)
+        if self._layouts.get(key) != layout and key[1] in self.processes:
+            if layout not in self._observed:
+                self._observed[layout] = list(self._all_areas(self.processes[key[1]]))
+            self._layouts[key] = layout
 
     def refresh(self) -> None:
         """Walks the list of tasks. A list that the guest is changing ends the walk early."""
@@ -76,6 +99,7 @@ class Tasks:
         self.stacks.clear()
         self.threads.clear()
         self._seen.clear()
+        self._alive.clear()
         guest = self._guest
         try:
             first = guest.needed("init_task")
@@ -120,6 +144,7 @@ class Tasks:
             exe = self._files.file(file) if file else ""
         except Unreadable:
             exe = ""
+        self._alive.add(mm)
         self.processes[table] = Process(guest.get_text(task, "task_struct", "comm"), guest.get(task, "task_struct", "pid"),
                                         exe, mm, table)
 
@@ -138,8 +163,10 @@ class Tasks:
         return areas[i] if i >= 0 and address < areas[i].end else None
 
     def areas(self, process: Process) -> list[Area]:
-        """The areas of a process's address space, lowest first; empty once the process is gone."""
+        """The areas of a process's address space, lowest first; once the process is gone, those that were observed last."""
         key = process.mm, process.page_table
+        if key not in self._areas and process.mm not in self._alive and key in self._layouts:
+            return self._observed[self._layouts[key]]
         if key not in self._areas:
             try:
                 self._areas[key] = list(self._all_areas(process))

@@ -245,6 +245,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     def part(tick: int) -> float:
         return min((tick - begun) / length, 1.0)
 
+    guest.observe()  # of a program that ends soon, this is the only observation
     system.enter_detailed()
     guest.phase("warm-up")
     at = begun + point.warmup
