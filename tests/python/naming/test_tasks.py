@@ -113,3 +113,12 @@ def test_the_areas_of_a_process_are_read_again_only_if_they_have_changed(monkeyp
     tasks = observed(FakeGuest())
     monkeypatch.delattr(Tasks, "_all_areas")
     tasks.observe()
+
+
+def test_a_process_runs_until_an_observation_does_not_find_it() -> None:
+    guest = FakeGuest()
+    tasks = observed(guest)
+    assert tasks.running("misc") and not tasks.running("other")
+    guest.end()
+    tasks.observe()
+    assert not tasks.running("misc")

@@ -305,6 +305,39 @@ def test_a_program_of_ones_own_that_ends_in_its_windows_must_have_ended_well(poi
         assert len(course(system, own(point))["windows"]) == 2
 
 
+class Ended(FakeSystem):
+    """The windows end before the shell has printed the status of a program that has ended."""
+
+    def __init__(self, status: int, shown: str = "") -> None:
+        super().__init__()
+        self.status, self.out = status, shown.encode()
+
+    def step_until(self, until: int, host_ms: int) -> dict[str, Any]:
+        if self.begun and not self.detailed:
+            self.script = [{"shows": f"{own_program.ENDED}{self.status}\r\n", "state": "marker", "detail": initramfs.PROMPT}]
+        return super().step_until(until, host_ms)
+
+
+def finished(system: FakeSystem, point: Point, running: bool) -> list[str]:
+    guest = guest_of(system)
+    measured.begin(guest, point)
+    measured.detailed(guest, point)
+    return measured.finish(guest, point, lambda program: running)
+
+
+@pytest.mark.parametrize(("shown", "running"), [
+    ("", False), ("[    0.846644] mine[129]: segfault at 0 ip 000055af", True), ("[    1.0] traps: mine[129] general", True)])
+def test_a_program_that_has_crashed_when_its_windows_end_has_failed(point: Point, shown: str, running: bool) -> None:
+    with pytest.raises(WorkloadFailed, match="mine: ended with status 139\n"):
+        finished(Ended(139, shown), own(point), running)
+
+
+def test_a_program_that_has_ended_well_in_its_windows_has_a_note_that_says_so(point: Point) -> None:
+    assert finished(Ended(0), own(point), running=False) == [
+        "mine ended within the windows, which contain also its end and the shell after it"]
+    assert finished(Ended(0), own(point), running=True) == []
+
+
 @pytest.mark.parametrize("answer", [
     {"state": "marker", "detail": "---[ end Kernel panic", "shows": "Kernel panic - not syncing: x\n---[ end Kernel panic"},
     {"state": "triple_fault", "detail": "core 1"},

@@ -231,6 +231,10 @@ class Namer:
         known = self._tasks.process(cr3)
         return known.name if known else ""
 
+    def running(self, name: str) -> bool:
+        """Whether a process of this name ran when the guest's memory was last read; also true if the kernel was not found."""
+        return not self._guest.found or self._tasks.running(name)
+
     # --- lines ------------------------------------------------------------------------------------------------------
 
     def allocates(self, pc: int) -> bool:

@@ -17,6 +17,7 @@ THREAD_SIZE = 16 << 10
 TABLE_MASK = 0x000FFFFFFFFFF000  # the bits of CR3 that are the table's address
 NODE_MASK = 0xFF  # a maple node's address has its type in bits 3 to 6
 MOST_NODES = 100_000
+NAME_BYTES = 15  # of a task's name, TASK_COMM_LEN less the zero that ends it
 START = attrgetter("start")
 # Members of mm_struct that tell one layout of an address space from another. A copy that fork made differs in none of them.
 LAYOUT = ("exe_file", "map_count", "total_vm", "start_brk", "brk", "start_stack")
@@ -150,6 +151,10 @@ class Tasks:
 
     def process(self, cr3: int) -> Process | None:
         return self.processes.get(cr3 & TABLE_MASK)
+
+    def running(self, name: str) -> bool:
+        """Whether a process of this name had not ended when the tasks were last read."""
+        return any(one.name == name[:NAME_BYTES] and one.mm in self._alive for one in self.processes.values())
 
     def stack_of(self, address: int) -> str | None:
         """The process whose kernel stack contains an address."""

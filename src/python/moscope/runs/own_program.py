@@ -19,6 +19,7 @@ from moscope.errors import UserError
 from moscope.guest import debian, libraries
 from moscope.guest.packages import Say
 from moscope.naming import elf
+from moscope.naming.tasks import NAME_BYTES
 from moscope.workloads.registry import GUEST_FOLDER, Workload
 
 WORK_BEGINS = "workbegin"
@@ -205,3 +206,9 @@ def status_of(console: bytes) -> int | None:
     """The exit status of the program; None if it has not ended, or was stopped."""
     found = re.findall(re.escape(ENDED).encode() + rb"(\d+)", console)
     return int(found[-1]) if found else None
+
+
+def may_have_crashed(console: bytes, name: str) -> bool:
+    """Whether the kernel has begun a message about a process of this name, as it does before it ends one for a fault:
+    `misc[129]: segfault at 0 ip ..`, `traps: misc[129] general protection fault ..`."""
+    return bool(re.search(rb"^\[ *\d+\.\d+\] (traps: )?" + re.escape(name[:NAME_BYTES].encode()) + rb"\[\d+\]", console, re.MULTILINE))

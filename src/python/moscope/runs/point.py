@@ -29,7 +29,7 @@ from moscope.runs.job import Job
 from moscope.runs.link_load import LinkLoad
 from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.over_time import OverTime
-from moscope.runs.own_program import WORK_BEGINS, status_of
+from moscope.runs.own_program import WORK_BEGINS, may_have_crashed, status_of
 from moscope.runs.whatif import pages
 from moscope.workloads import Results, registry
 
@@ -38,6 +38,7 @@ EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
 RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_function
          ORDER BY sum(stall + spin) DESC, waiter_function"""
 MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are maxima, not sums
+STATUS_WITHIN = 200 * windows.FS_PER_MS  # simulated time in which the shell prints the status of a program that has ended
 # With a time for --begin, the shell first prints this marker, and the time counts from there: the serial console takes tens of
 # milliseconds to accept a command. The typed command does not contain the marker itself.
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
@@ -121,7 +122,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         in_flight = loads.write(folder, recorded.loads, namer)
         del recorded
         namer.keep()
-    finish(guest, job.point)
+    notes += finish(guest, job.point, namer.running)
     with no_garbage_collection():
         point = document(job.point, measured, hottest, memory_stall(stats), chosen)
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
@@ -299,14 +300,18 @@ def network_counts(system: engine.System) -> dict[str, int]:
     return {name: int(n) for name, n in system.stats().get("network", {}).items()}
 
 
-def finish(guest: Guest, point: Point) -> None:
-    """Stops the workload and lets it check its results. For a user's program, only its exit status is checked, if it has ended."""
+def finish(guest: Guest, point: Point, running: Callable[[str], bool] = lambda program: True) -> list[str]:
+    """Stops the workload and lets it check its results. Of a user's program, only the exit status is checked, if it has ended in
+    the windows; `running` tells whether a process of its name runs. Returns what the user should know about the windows."""
     guest.phase("check of results", 1.0)
     if not point.family:
+        if status_of(guest.log) is None and (not running(point.workload) or may_have_crashed(guest.log, point.workload)):
+            guest.leave_detailed()
+            guest.until_before_windows(STATUS_WITHIN)
         status = status_of(guest.log)
         if status:
             raise WorkloadFailed(f"{point.workload}: ended with status {status}\n{guest.last_words()}")
-        return
+        return [] if status is None else [f"{point.workload} ended within the windows, which contain also its end and the shell after it"]
     guest.leave_detailed()
     if not guest.log.endswith(initramfs.PROMPT.encode()):
         guest.type_in(registry.STOP.decode())
@@ -316,6 +321,7 @@ def finish(guest: Guest, point: Point) -> None:
         raise WorkloadFailed(f"{point.workload}: printed no results\n{guest.last_words()}")
     if not results.right:
         raise WorkloadFailed(f"{point.workload}: its results are wrong\n{guest.last_words()}")
+    return []
 
 
 def memory_stall(stats: dict[str, Any]) -> int:
