@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 OK = 0
 FOUND = 1  # a check or test found a fault
@@ -14,6 +15,7 @@ class MoscopeError(Exception):
 
     exit_code = 5
     kind = ""
+    point = ""  # the point of a run that has failed with this error
 
     def report(self) -> str:
         """What the user reads: a user error starts with the file at fault, the other kinds say what they are."""
@@ -65,6 +67,22 @@ KINDS = {kind.__name__: kind for kind in (UserError, ProtocolError, GuestDied, W
 def kind_of(error: MoscopeError) -> str:
     """The name in KINDS of the error's class, or of the nearest class that it derives from."""
     return next((kind.__name__ for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind), SimulatorBug.__name__)
+
+
+def failures(errors: Iterable[MoscopeError]) -> dict[str, Any]:
+    """`failed` of a run's document: the errors of its points; nothing if no point has failed."""
+    found = [{"point": e.point, "kind": kind_of(e), "error": str(e), "exit_code": e.exit_code} for e in errors if e.point]
+    return {"failed": found} if found else {}
+
+
+def of_failures(document: dict[str, Any]) -> list[MoscopeError]:
+    """The errors under `failed` of a run's document."""
+    found: list[MoscopeError] = []
+    for one in document.get("failed", []):
+        error: MoscopeError = KINDS.get(one["kind"], SimulatorBug)(one["error"])
+        error.point = one["point"]
+        found.append(error)
+    return found
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

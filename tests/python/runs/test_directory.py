@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import jsonio, open_run
 from moscope.cli import Shared
-from moscope.errors import UserError
+from moscope.errors import UserError, WorkloadFailed
 from moscope.runs import directory, main
 from moscope.runs.options import Plan
 
@@ -123,6 +123,17 @@ def test_run_json_tells_the_whole_machine(plan: MakePlan, tmp_path: Path) -> Non
     directory.open_for(made)
     document = directory.write_run(made, [], ok=False)
     jsonio.validate(document)
-    assert json.loads((made.out / "run.json").read_text()) == document
+    assert json.loads((made.out / "run.json").read_text()) == document and "failed" not in document
     config = document["config"]
     assert config["description"]["l2.size"] == "512KiB" and [0, 1] in config["edges"] and len(config["hops"]) == 8
+
+
+def test_run_json_tells_which_points_failed_and_why(plan: MakePlan) -> None:
+    made, error = plan(1), WorkloadFailed("fake-distro-1: ended with status 139")
+    error.point = "fake-distro-1"
+    directory.open_for(made)
+    document = directory.write_run(made, [], False, [error, UserError("the report: no room")])
+    jsonio.validate(document)
+    assert document["failed"] == [{"point": "fake-distro-1", "kind": "WorkloadFailed", "error": str(error), "exit_code": 1}]
+    (found,) = open_run(made.out).errors
+    assert type(found) is WorkloadFailed and str(found) == str(error)

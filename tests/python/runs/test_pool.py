@@ -78,6 +78,8 @@ def test_a_point_that_fails_lets_the_others_finish(plan: MakePlan) -> None:
     failed = runner.run()
     assert [type(e) for e in failed] == [GuestDied] and "fake-distro-2: kernel panic" in str(failed[0])
     assert sorted(runner.finished) == [1, 4]
+    assert errors.failures(failed) == {"failed": [
+        {"point": "fake-distro-2", "kind": "GuestDied", "error": "fake-distro-2: kernel panic", "exit_code": 4}]}
 
 
 def test_a_process_that_crashes_is_a_simulator_bug_with_its_last_words(plan: MakePlan) -> None:

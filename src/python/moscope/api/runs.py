@@ -14,7 +14,7 @@ from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
 from moscope.api.values import place, several, text, whole
-from moscope.errors import MoscopeError, UserError
+from moscope.errors import MoscopeError, UserError, of_failures
 from moscope.schema.enumerations import TIME_KIND
 
 if TYPE_CHECKING:
@@ -145,11 +145,14 @@ def open_run(path: Place) -> Run:
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
+        errors = [] if why else of_failures(document)
     except (OSError, ValueError) as error:
         why = str(error.strerror) if isinstance(error, OSError) else "is no JSON"
+    except (TypeError, KeyError):
+        why = "its failed points are not as a run writes them"
     if why:
         raise UserError(f"{folder / 'run.json'}: {why}: expected the folder that `moscope run --out` wrote")
-    return Run(folder, document)
+    return Run(folder, document, errors)
 
 
 def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Names = None, cores: int | Iterable[int] | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 from moscope import jsonio, workloads
 from moscope.aside import write_whole
 from moscope.cli import Shared
-from moscope.errors import MoscopeError, UserError
+from moscope.errors import MoscopeError, UserError, failures
 from moscope.gem5 import binary, full_system, programs
 from moscope.runs import directory, main, options
 from moscope.runs.main import Outcome
@@ -57,11 +57,12 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
             except UserError:
                 raise
             except MoscopeError as error:
+                error.point = name
                 failed.append(error)
                 continue
             directory.write_document(folder / "points" / name / "point.json", directory.POINT_SCHEMA, points[-1])
         document = {"schema": directory.SCHEMA, "ok": not failed, "machine": plan.machine.name, "engine": f"gem5 {gem5.version}",
-                    "points": points}
+                    "points": points, **failures(failed)}
         (folder / "run.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
     if points and main.report(plan, shared):
         document["report"] = str(plan.out / directory.REPORT)

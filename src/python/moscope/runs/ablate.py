@@ -49,7 +49,7 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
              **({"trend": p["trend"]} if "trend" in p else {})}
             for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
-            **({"report": run["report"]} if "report" in run else {})}
+            **{key: run[key] for key in ("failed", "report") if key in run}}
 
 
 def within_error(point: dict[str, Any], base: dict[str, Any] | None) -> bool | None:

@@ -5,7 +5,7 @@ there, except for points whose inputs have changed. `run.json` is rewritten when
 
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from moscope import jsonio, paths
 from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.config import walk
-from moscope.errors import UserError
+from moscope.errors import MoscopeError, UserError, failures
 from moscope.guest import packages
 from moscope.runs import inputs
 from moscope.runs.options import Plan, Point
@@ -148,9 +148,9 @@ def write_document(file: Path, schema: str, contents: dict[str, Any]) -> None:
     file.write_text(jsonio.dumps({"schema": schema, **contents}) + "\n", encoding="utf-8")
 
 
-def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool) -> dict[str, Any]:
-    """Writes `run.json`: the command's JSON object, and its configuration under `config`."""
-    found: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points}
+def write_run(plan: Plan, points: list[dict[str, Any]], ok: bool, failed: Sequence[MoscopeError] = ()) -> dict[str, Any]:
+    """Writes `run.json`: the command's JSON object, and its configuration under `config`. `failed`: errors of points."""
+    found: dict[str, Any] = {"schema": SCHEMA, "ok": ok, "machine": plan.machine.name, "points": points, **failures(failed)}
     if (plan.out / REPORT).exists():
         found["report"] = str(plan.out / REPORT)
     found["config"] = configuration(plan, points)

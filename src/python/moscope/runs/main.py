@@ -79,10 +79,10 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
         found.update({name: point for name, point in left.items() if name not in directory.outdated(left, wanted)})
         raise
     finally:
-        document = directory.write_run(plan, points(), ok=len(found) == len(plan.points))
+        document = directory.write_run(plan, points(), len(found) == len(plan.points), failed)
     try:
         if document["points"] and report(plan, shared):
-            document = directory.write_run(plan, points(), ok=document["ok"])
+            document = directory.write_run(plan, points(), document["ok"], failed)
     except Exception as error:  # noqa: BLE001  the points exist; errors of the points also count
         failed.append(as_error(error, "moscope run: the report"))
     return Outcome(document, failed)

@@ -53,6 +53,11 @@ class Running:
 
     def error(self) -> MoscopeError:
         """Why the process ended without a result."""
+        found = self._error()
+        found.point = self.job.point.name
+        return found
+
+    def _error(self) -> MoscopeError:
         self._stderr.seek(0)
         words = self._stderr.read().decode(errors="replace").rstrip()
         if self.answer and "error" in self.answer:

@@ -6,7 +6,7 @@ from typing import Any
 Kind = type | tuple[type, ...]
 NUMBER = (int, float)
 # By key: what its value is, and its elements. A key may be missing or null.
-RUN: dict[str, tuple[Kind, Kind]] = {"points": (list, dict), "config": (dict, object)}
+RUN: dict[str, tuple[Kind, Kind]] = {"points": (list, dict), "failed": (list, dict), "config": (dict, object)}
 CONFIG: dict[str, tuple[Kind, Kind]] = {
     "machine": (str, str), "set": (list, str), "points": (list, dict), "versions": (dict, object), "kernels": (dict, object),
     "description": (dict, object), "program": (dict, object), "folders": (dict, str), "hops": (list, list),

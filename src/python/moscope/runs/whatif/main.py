@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from moscope import jsonio, paths
 from moscope.aside import write_whole
 from moscope.cli import Shared
-from moscope.errors import MoscopeError, UserError, unknown_name
+from moscope.errors import MoscopeError, UserError, failures, unknown_name
 from moscope.runs import directory, display, inputs, job, pool
 from moscope.runs.whatif import again, gain
 
@@ -77,7 +77,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     results.sort(key=lambda one: -(one["gain"] if one["gain"] is not None else -1.0))
     document = {"schema": SCHEMA, "ok": not failed, "run": str(found.path), "point": chosen.name,
                 "measure": gain.measure_of(chosen.record), "base": gain.rate(chosen.record, gain.measure_of(chosen.record)).document(),
-                "results": results}
+                "results": results, **failures(failed)}
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / f"{chosen.name}.json", jsonio.dumps(document) + "\n")
     return document, failed
