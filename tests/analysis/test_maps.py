@@ -179,6 +179,27 @@ def test_cores_are_listed_as_ranges() -> None:
     assert cores({0, 1, 2, 7, 9, 10}) == "0-2, 7, 9-10" and cores(()) == ""
 
 
+@pytest.mark.parametrize(("asked", "shown", "said"), [
+    ("server:stats", "server:stats[1].sent", "others of the name: server:stats[0].sent"),
+    ("server:stats[0].sent", "server:stats[0].sent", ""),
+    ("server:stats[1].received", "server:stats[1].sent", "have the name server:stats[1].sent, after the byte")])
+def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(
+        tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, shown: str, said: str) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(4,))
+    record, stats, found = synthetic_run.point("exim", "distro", 4)
+    hottest, other = sorted(found["lines"], key=lambda row: -int(row["stall"]))[:2]
+    hottest.update(name="server:stats[1].sent", kind="user symbol")
+    other.update(name="server:stats[0].sent", kind="user symbol")
+    field = {"line": hottest["line"], "use": hottest["use"], "first": 8, "bytes": 8, "name": "server:stats[1].received",
+             "kind": "user symbol", "object": "", "type": "long"}
+    synthetic_run.write_files(folder / "points/exim-distro-4", record, stats, found)
+    parquet.write_table(pa.Table.from_pylist([field], SCHEMA), folder / "points/exim-distro-4/fields.parquet")
+    monkeypatch.setattr(document, "document", lambda _, name, kind: {"schema": "moscope.map/1", "name": name, "kind": kind})
+    assert cli.main(["report", str(folder), "--line", asked, "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["name"] == shown and said in err and bool(said) == bool(err)
+
+
 def test_of_a_name_with_two_kinds_the_one_with_the_most_waiting_is_shown_unless_another_is_asked_for(
         tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(4,))

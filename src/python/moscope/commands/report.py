@@ -85,11 +85,11 @@ def show_locks(shared: Shared, run_dir: Path) -> None:
 
 def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None) -> None:
     """The map of a name's lines, of the point that the page shows first of those that have the name. `kind` None: the one with the most
-    waiting, and a note if there are others."""
+    waiting, and a note if there are others. Of an object, the map of its part with the most waiting."""
     from analysis import load
-    from analysis.maps import document, text
+    from analysis.maps import asked, document, text
     from analysis.page.document import default_point
-    from moscope.errors import UserError, unknown_name
+    from moscope.errors import MOST_NAMES, UserError, unknown_name
 
     run = load(run_dir)
     first = default_point(run)
@@ -98,16 +98,21 @@ def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None)
     if not known:
         why = next((f" ({problem})" for problem in run.problems if ".parquet" in problem), "")
         raise UserError(f"{run_dir}: has no tables of lines{why}: expected a run of the embedded engine")
-    named = [(p, row["kind"]) for p, row in known if row["name"] == name]
+    named = [(p, part, its) for p in points for part, its in asked.names(p, name)]
     if not named:
         raise unknown_name("--line", "name", name, {row["name"] for _, row in known})
-    found = next(((p, its) for p, its in named if kind in (None, its)), None)
+    found = next((one for one in named if kind in (None, one[2])), None)
     if found is None:
-        raise unknown_name("--kind", f"kind of {name}", str(kind), {its for _, its in named})
-    others = sorted({its for p, its in named if p is found[0]} - {found[1]})
+        raise unknown_name("--kind", f"kind of {name}", str(kind), {its for _, _, its in named})
+    point, part, its = found
+    if part != name:
+        rest = [one for one in dict.fromkeys(one for p, one, _ in named if p is point) if one != part]
+        listed = ", ".join(rest[:MOST_NAMES]) + (" ..." if len(rest) > MOST_NAMES else "")
+        more = f"; others of the name: {listed}" if rest else ""
+        print(f"{name}: these lines have the name {part}, after the byte with the most waiting{more}", file=sys.stderr)
+    others = sorted({one for p, of, one in named if p is point and of == part} - {its})
     if kind is None and others:
-        print(f"{name}: lines of the kind {found[1]}, which has the most waiting; --kind shows the others: {', '.join(others)}",
-              file=sys.stderr)
-    shared.result(document.document(found[0], name, found[1]))
+        print(f"{part}: lines of the kind {its}, which has the most waiting; --kind shows the others: {', '.join(others)}", file=sys.stderr)
+    shared.result(document.document(point, part, its))
     if not shared.json:
-        text.show(found[0], name, found[1])
+        text.show(point, part, its)
