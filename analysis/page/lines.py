@@ -95,7 +95,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}{step}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
-            f'<div class="who"><span class="quiet">written by</span> {functions(line["writers"])} '
+            f'<div class="who"><span class="quiet">last written by</span> {functions(line["writers"])} '
             f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_places(line)}'
             f'{maps.first_advice(p, line["name"], line["kind"], line["wait_share"])}'
             f'{_details(p, line, ", ".join(facts))}</div></li>')

@@ -7,7 +7,7 @@ from analysis.tables.base import NO_WRITER, Row, Table, key, once, share, table,
 
 @once
 def point_pairs(p: Point) -> list[Row]:
-    """writer, waiter, waiting (fs); the largest first. `NO_WRITER` where no other core had written the line."""
+    """writer, waiter, waiting (fs); the largest first. `NO_WRITER` where no other core had written the line last."""
     return p.database.rows(f"""SELECT coalesce(writer_function, '{NO_WRITER}') AS writer, waiter_function AS waiter,
         sum(waiting)::BIGINT AS waiting FROM pairs WHERE point = ? GROUP BY ALL ORDER BY waiting DESC, writer, waiter""", p.name)
 

@@ -7,6 +7,7 @@ from moscope.schema.enumerations import ACCESS_KIND, DEVICE, MISS_CLASS, SEGMENT
 
 SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
 USE = "number of the use of the line's page, among all lines' uses"
+NO_OTHER = "0: the last writer is the waiting core itself or a device, or no core has written it"
 
 TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed mode.", (
     Field("issued", "i64", "when the core issued it", "fs"),
@@ -16,8 +17,7 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
     Field("va", "u64", "virtual address of the access", "byte address"),
     Field("pc", "u64", "virtual address of the instruction", "byte address"),
     Field("address_space", "u64", "CR3 of the core", "byte address"),
-    Field("writer_pc", "u64", "the instruction that wrote the line last; 0: no other core has written it, or a device wrote it last",
-          "byte address"),
+    Field("writer_pc", "u64", f"the instruction that wrote the line last; {NO_OTHER}", "byte address"),
     Field("segments", "i64", "part of the latency", "fs", each=SEGMENT, bare=True),
     Field("hops", "u16", "links that the messages on its critical path crossed"),
     Field("core", "u8", "the core that waited"),
@@ -48,7 +48,7 @@ TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRA
     Column("inlined", "pc", "the functions that were inlined there, as in pairs.parquet"),
     Column("process", "address_space", "name of the last process that had these page tables; `kernel`: they are the kernel's own"),
     Column("writer_function", "writer_pc",
-           "function of `writer_pc`; for user code, looked up in the waiter's address space; null: no other core has written the line"),
+           "function of `writer_pc`; for user code, looked up in the waiter's address space; null: as 0 of `writer_pc`"),
     Column("writer_source", "writer_pc", "file and line of the writer, likewise"),
     Column("writer_inlined", "writer_pc", "the functions that were inlined there, likewise"),
     Column("class", "miss", "miss class; `none` for a `buffer_wait`", replaces=True),
@@ -87,7 +87,7 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
 ))
 
 PAIR = Record("PairRow", "Waiting of one instruction for a byte of a line that another instruction wrote last.", (
-    Field("writer", "u64", "the instruction that wrote; 0: no other core had written", "byte address"),
+    Field("writer", "u64", f"the instruction that wrote the line last; {NO_OTHER}", "byte address"),
     Field("waiter", "u64", "the instruction that waited", "byte address"),
     Field("address_space", "u64", f"the waiter's: {SPACE}", "byte address"),
     Field("stall", "i64", "exposed stall", "fs"),

@@ -18,7 +18,6 @@ from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.filters import of_protocol
 from analysis.locks import OF_PATCHES, lock_of
-from analysis.tables.base import NO_WRITER
 from analysis.tables.differences import kernel_pairs, wait_per_operation
 from analysis.tables.kinds import point_kinds
 from analysis.tables.latency import point_latency
@@ -180,7 +179,7 @@ def test_pairs_add_up_over_lines(run) -> None:  # type: ignore[no-untyped-def]
     p = run.points[-1]
     assert sum(one["waiting"] for one in point_pairs(p)) == sum(waiting for one in hot_names(p) for *_, waiting in one["pairs"])
     assert (point_pairs(p)[0]["writer"], point_pairs(p)[0]["waiter"]) == ("lock_mount_hash", "lookup_mnt")
-    assert any(one["writer"] == NO_WRITER for one in point_pairs(p))
+    assert any(one["writer"] == "no other core wrote last" for one in point_pairs(p))
 
 
 # Name and kind of a line; the lock and its form.
