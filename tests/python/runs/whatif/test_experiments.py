@@ -2,6 +2,7 @@
 """What `moscope what-if` runs: which runs it repeats, and the folders of its experiments."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from analysis.whatif.lines import HOWS, Subject
 from moscope import cli, errors
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.runs import directory, inputs, options
+from moscope.runs import directory, inputs, job, options
 from moscope.runs.options import Plan
 from moscope.runs.whatif import again, main
 from moscope.runs.whatif.main import Asked, Experiment
@@ -99,6 +100,33 @@ def test_as_many_windows_are_measured_as_the_run_has(repeated: Callable[..., Any
     monkeypatch.setattr(main, "_measure", measure)
     repeated([], None, windows=50, until_error=0.03)
     assert [(job.point.windows, job.point.until_error) for job in jobs] == [(1, None)]
+
+
+def test_the_file_of_a_point_keeps_the_results_of_earlier_experiments(repeated: Callable[..., Any], shared: Shared,
+                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared.out is not None
+    faster = {"ops": 1, "windows": [{"ops": 2, "ticks": 1}]}
+
+    def measure(made: dict[str, job.Job], shared: Shared) -> tuple[dict[str, Any], list[Any]]:
+        for one in made.values():
+            Path(one.folder).mkdir(parents=True, exist_ok=True)
+        return dict.fromkeys(made, faster), []
+
+    def tried(name: str, how: str) -> list[tuple[str, str]]:
+        one = Experiment(Subject(name, (name,), 1), how, [{"line": 0, "free": True}])
+        monkeypatch.setattr(main, "_experiments", lambda asked, chosen: [one])
+        assert [(r["name"], r["as"]) for r in repeated([], None)[0]["results"]] == [(name, how)], "of this command"
+        (file,) = shared.out.glob("*.json")  # type: ignore[union-attr]
+        return sorted((r["name"], r["as"]) for r in json.loads(file.read_text())["results"])
+
+    monkeypatch.setattr(main, "_measure", measure)
+    assert tried("x", "free") == [("x", "free")]
+    assert tried("y", "padded") == tried("y", "padded") == [("x", "free"), ("y", "padded")]
+    shutil.rmtree(next(shared.out.glob("*/x-free")))
+    assert tried("y", "free") == [("y", "free"), ("y", "padded")]
+    (file,) = shared.out.glob("*.json")
+    file.write_text(file.read_text().replace('"gain"', '"changed"'))
+    assert tried("z", "free") == [("z", "free")]
 
 
 def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,13 +74,35 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
                             label=f"{e.subject.name} {e.how}") for e in experiments}
     measured, failed = _measure(jobs, shared)
     results = [_result(chosen.record, e, measured[e.slug], out / chosen.name / e.slug) for e in experiments if e.slug in measured]
-    results.sort(key=lambda one: -(one["gain"] if one["gain"] is not None else -1.0))
+    results.sort(key=_rank)
     document = {"schema": SCHEMA, "ok": not failed, "run": str(found.path), "point": chosen.name,
                 "measure": gain.measure_of(chosen.record), "base": gain.rate(chosen.record, gain.measure_of(chosen.record)).document(),
                 "results": results, **failures(failed)}
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / f"{chosen.name}.json", jsonio.dumps(document) + "\n")
+    file = out / f"{chosen.name}.json"
+    every = sorted([*results, *_earlier(file, document)], key=_rank)
+    write_whole(file, jsonio.dumps({**document, "results": every}) + "\n")
     return document, failed
+
+
+def _rank(result: dict[str, Any]) -> float:
+    """The largest gain first."""
+    return -(result["gain"] if result["gain"] is not None else -1.0)
+
+
+def _earlier(file: Path, now: dict[str, Any]) -> list[dict[str, Any]]:
+    """Results of earlier commands for the same windows, if their folders are still there; not of experiments that `now` repeats."""
+    before = directory.document(file) if file.is_file() else None
+    if before is None or any(before.get(key) != now[key] for key in ("schema", "measure", "base")):
+        return []
+    repeated = {(one["name"], one["as"]) for one in now["results"]}
+    try:
+        kept = [{**one, "folder": str(file.with_suffix("") / Path(one["folder"]).name)} for one in before["results"]
+                if (one["name"], one["as"]) not in repeated]
+        kept.sort(key=_rank)
+    except (TypeError, KeyError):
+        return []  # a user has changed the file
+    return [one for one in kept if Path(one["folder"]).is_dir()]
 
 
 def _point(asked: Asked) -> tuple["Run", "Point"]:
