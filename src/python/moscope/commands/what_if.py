@@ -36,10 +36,14 @@ def what_if(shared: Shared,
 
     document, failed = main.run(main.Asked(run_dir, line, how, all_names, point), shared)
     shared.result(document)
-    if not shared.json and document["results"]:
-        from analysis.whatif.lines import MEANING
+    if not shared.json and (document["results"] or not failed):
+        from analysis.whatif.lines import LOCAL, MEANING
 
-        text.show(document, MEANING)
+        if document["results"]:
+            text.show(document, MEANING)
+        else:
+            why = "no controller sent a line over the network" if how == LOCAL else "no core waited for a line"
+            print(f"{document['point']}: nothing to try: {why}")
     for error in failed:
         print(error.report(), file=sys.stderr)
     return Outcome(document, failed).exit_code

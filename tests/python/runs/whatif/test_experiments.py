@@ -129,6 +129,16 @@ def test_the_file_of_a_point_keeps_the_results_of_earlier_experiments(repeated: 
     assert tried("z", "free") == [("z", "free")]
 
 
+@pytest.mark.parametrize(("more", "why"), [([], "no core waited for a line"),
+                                           (["--as", "local"], "no controller sent a line over the network")])
+def test_a_point_without_lines_to_try_is_said_to_have_none(more: list[str], why: str, repeated: Callable[..., Any], tmp_path: Path,
+                                                          monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    document, _ = repeated([], None)
+    monkeypatch.setattr(main, "run", lambda asked, shared: (document, []))
+    assert cli.main(["what-if", str(tmp_path), "--all", "3", *more]) == 0
+    assert capsys.readouterr().out == f"{document['point']}: nothing to try: {why}\n"
+
+
 def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     engines = iter(("of the run", "of now"))
     monkeypatch.setattr(directory, "engine_digest", lambda: next(engines))
