@@ -39,14 +39,16 @@ def draw(run: Run, wide: bool) -> Figure | None:
 
 def _bars(ax: Axes, points: list[Point]) -> None:
     style.horizontal_grid(ax)
+    most = 0.0
     for x, p in enumerate(points):
         user, system = p.number("user_us_per_op") or 0.0, p.number("system_us_per_op") or 0.0
         ax.bar(x, user, 0.6, color=style.color("user"), edgecolor=style.color("page"), linewidth=0.6)
         ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"), edgecolor=style.color("page"), linewidth=0.6)
+        most = max(most, user + system)
         ax.annotate(f"{user + system:,.4g}", (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
     ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
-    ax.margins(y=0.12)
+    ax.set_ylim(0, most * 1.12 or 1)  # with room for the label of the highest bar
     ax.set(xlabel="cores in use", ylabel="core time per operation (µs)")
 
 

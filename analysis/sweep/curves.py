@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from analysis import style
 from analysis.run_directory import RunDirectoryError
@@ -139,6 +139,8 @@ def _label(ax: Axes, wanted: Expression, xs: list[Any], numbers: tuple[list[floa
     if numbers:
         ax.set_xlabel(wanted.x + (f" ({numbers[1]})" if numbers[1] else ""), fontsize=9)
         ax.set_xlim(0, max(numbers[0]) * 1.06 or 1)
+        if all(number.is_integer() for number in numbers[0]):
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         ax.set_xlabel(wanted.x, fontsize=9)
         ax.set_xlim(-0.5, len(xs) - 0.5)

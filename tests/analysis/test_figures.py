@@ -149,6 +149,14 @@ def test_the_papers_share_of_the_kernel_has_a_tick_in_runs_without_its_core_coun
     assert ax.get_title(loc="left") == "kernel's share" and list(ax.get_xticks()) == [1, 12, 48]
 
 
+@pytest.mark.parametrize("system", [0.0, 5.0])
+def test_the_label_of_the_highest_bar_is_below_the_title_of_its_panel(system: float) -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    point = synthetic_run.made({**record, "user_us_per_op": 10.0, "system_us_per_op": system}, stats, found)
+    ax = drawn("time-per-op", Run(Path("run"), {}, [point], []), True).axes[0]
+    assert ax.texts[0].get_window_extent().y1 < ax.get_window_extent().y1
+
+
 @pytest.mark.parametrize(("windows", "changed", "known"), [(3, {}, True), (1, {}, False), (3, {"stderr_per_s": None}, False)])
 def test_the_kernels_share_has_no_error_bar_where_the_error_is_unknown(windows: int, changed: dict[str, Any], known: bool) -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)

@@ -130,6 +130,14 @@ def test_quantities_are_placed_by_size(values: list[Any], found: Any) -> None:
     assert quantities(values) == found
 
 
+def test_whole_numbers_have_ticks_at_whole_numbers(sweep: Sweep) -> None:
+    rows = [{"cores": n, "status": "done", "throughput_per_s": 5.0 * n, "stderr_per_s": None} for n in (1, 2)]
+    figure = curves.draw(replace(sweep, rows=rows, axes={"cores": [1, 2]}), expression.Expression("throughput_per_s", "cores"), True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    assert all(float(tick).is_integer() for tick in figure.axes[0].get_xticks())
+
+
 def test_topologies_are_arranged_with_few_crossing_links(sweep: Sweep) -> None:
     shapes = topologies.variants(sweep)
     assert [len(edges) for edges in shapes.values()] == [8, 10, 10, 28]
