@@ -153,7 +153,8 @@ def text(made: dict[str, Any]) -> Iterator[str]:
         count = sum(broken["transactions"] for broken in one["contradictions"])
         yield (f"{one['point']}: {one['transactions']:,} transactions, {len(RULES)} rules: "
                + (f"{count:,} contradictions" if count else "no contradiction"))
-        yield "  " + ", ".join(f"{MISS_CLASS.label(miss)} {number:,}" for miss, number in one["classes"].items())
+        if one["classes"]:
+            yield "  " + ", ".join(f"{MISS_CLASS.label(miss)} {number:,}" for miss, number in one["classes"].items())
         for broken in one["contradictions"]:
             yield f"  {broken['transactions']:,} contradict: {broken['rule']}"
             for example in broken["examples"]:

@@ -28,8 +28,10 @@ UNKNOWN = 1 << 16  # cores of a chip, where the machine is not known: all are in
 def events(p: Point, part: Slice) -> list[dict[str, Any]]:
     recorded(p, *COLUMNS)
     first = transactions(p, FIRST)[0]["first"]
-    begin = (first or 0) + part.begin
-    rows = transactions(p, QUERY, begin, begin + part.length if part.length is not None else FOREVER) if first is not None else []
+    if first is None:
+        raise RunDirectoryError(f"{p.name}: has no transaction in its windows: expected a point with misses")
+    begin = first + part.begin
+    rows = transactions(p, QUERY, begin, begin + part.length if part.length is not None else FOREVER)
     if not rows:
         raise RunDirectoryError(f"{p.name}: has no transactions in that time: expected --begin and --length within its windows")
     if len(rows) > MOST:

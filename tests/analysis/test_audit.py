@@ -133,3 +133,8 @@ def test_a_contradiction_is_found_by_its_rule(tmp_path: Path, rule: str) -> None
 
 def test_what_happened_before_the_log_contradicts_nothing(tmp_path: Path) -> None:
     assert broken_rules(tmp_path, [access(0, 0, 10, "true_sharing", writer=5), access(1, 20, 10, "capacity", writer=5)]) == []
+
+
+def test_the_text_of_a_point_without_transactions_is_one_line() -> None:
+    point = {"point": "p", "transactions": 0, "classes": {}, "contradictions": []}
+    assert list(audit.text({"points": [point]})) == [f"p: 0 transactions, {len(audit.RULES)} rules: no contradiction"]

@@ -219,6 +219,13 @@ def test_a_run_without_recorded_transactions_is_refused(point: Point, tmp_path: 
         exported(point, to)
 
 
+def test_a_trace_of_windows_without_a_transaction_is_refused(point: Point, tmp_path: Path) -> None:
+    file = tmp_path / "transactions.parquet"
+    parquet.write_table(parquet.read_table(file).slice(0, 0), file)
+    with pytest.raises(RunDirectoryError, match="p: has no transaction in its windows: expected a point with misses"):
+        exported(point, "perfetto")
+
+
 @pytest.mark.parametrize("to", ["collapsed", "pprof"])
 def test_a_run_without_tables_of_lines_is_refused(to: str) -> None:
     """As of another engine: an empty profile would say that nothing waits."""

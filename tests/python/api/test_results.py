@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import synthetic_run
 
 import moscope as package
 from moscope import paths
+from moscope.api import runs
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 SCRIPT = "c0 ld A@n1; c6 st A@n1"
@@ -95,6 +97,12 @@ def test_a_run_directory_is_opened_as_tables(tmp_path: Path) -> None:
                                  for point in sorted({r["point"] for r in lines})]
     with pytest.raises(package.UserError, match="transactions.parquet: no such file: expected a run with detail"):
         run.transactions  # noqa: B018
+
+
+def test_the_docs_list_the_columns_of_the_points_of_a_run(root: Path) -> None:
+    page = (root / "docs" / "python.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith("| `points` | workload")]
+    assert re.findall(r"`(\w+)`", row.partition(": those")[0]) == ["points", *runs.POINTS]
 
 
 @pytest.mark.parametrize("query", [

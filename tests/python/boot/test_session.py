@@ -59,6 +59,13 @@ def test_the_document_fits_its_schema_and_names_the_files(fake: Fake, tmp_path: 
     assert Path(document["console"]).is_file()
 
 
+def test_the_document_tells_the_instructions_of_its_run_from_those_before_its_checkpoint(tmp_path: Path) -> None:
+    outcome = session.Outcome(ended="poweroff", instructions=500, executed=200, host_s=2.0)
+    document = result.document(planned(tmp_path / "out"), outcome)
+    jsonio.validate(document)
+    assert (document["instructions"], document["executed"], document["mips"]) == (500, 200, pytest.approx(1e-4, abs=1e-3))
+
+
 def test_a_checkpoint_is_taken_once_where_the_marker_shows_and_the_run_goes_on(fake: Fake, tmp_path: Path) -> None:
     made = fake(lambda: shell([]))
     outcome, document, _ = run.run(planned(tmp_path / "out", checkpoint_at="moscope# ", typed=["a", "b"]))

@@ -44,7 +44,9 @@ NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine"
     ({"made_from": NOW}, None),
     ({"made_from": NOW, "engine": "0" * 16}, "there is another build of the engine now"),
     ({"made_from": NOW | {"machine": "0" * 16}}, "there is another description of the machine now"),
-    ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}}, "there is another kernel image and other programs in the guest now"),
+    ({"made_from": NOW | {"programs": "0" * 16}}, "there is another set of programs in the guest now"),
+    ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}},
+     "there is another kernel image and another set of programs in the guest now"),
     ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
     ({}, "its record does not say what it was made from"),
 ])

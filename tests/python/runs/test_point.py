@@ -388,6 +388,19 @@ def test_wrong_results_are_an_error(point: Point) -> None:
         course(FakeSystem(verify="wrong"), point)
 
 
+def test_reported_times_do_not_go_back_when_detailed_time_begins(point: Point) -> None:
+    class Behind(FakeSystem):
+        """As the engine, it gives the time of its last event until the first step in detailed mode."""
+        def counts(self) -> dict[str, int]:
+            found = super().counts()
+            return {**found, "ticks": found["ticks"] - MS // 2} if self.detailed and self.tick == self.begun else found
+
+    reported: list[Progress] = []
+    course(Behind(), point, reported)
+    times = [p.simulated_s for p in reported]
+    assert times == sorted(times) and times[0] < times[-1]
+
+
 def test_progress_goes_from_nothing_to_all_of_the_detailed_time(point: Point) -> None:
     reported: list[Progress] = []
     course(FakeSystem(), point, reported)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moscope import paths, workloads
+from moscope import jsonio, paths, workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel, kernel_build, packages, rootimage
@@ -163,6 +163,14 @@ def test_a_dry_run_builds_neither_kernel_nor_root_image_nor_program(tmp_path: Pa
     assert (outcome.document["points"], outcome.document["done"], outcome.document["estimated_s"] is not None) == (8, 0, True)
     assert said[-1].endswith("built first: the kernel (7 minutes), a root image with memcached (some minutes), the workloads' programs "
                              "(seconds), the variant split of the kernel (7 minutes), a root image with postgresql-15 (some minutes)")
+
+
+def test_a_dry_run_refuses_the_folder_of_another_command(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for name in (jsonio.MARK, "run.json"):
+        (tmp_path / "out" / name).touch()
+    with pytest.raises(UserError, match="has run.json of another command: expected the folder of a sweep, or one that is empty"):
+        main.run(Spec("run", {"workload": "counter"}, {"cores": [1, 2]}), tmp_path / "out", dry_run=True)
 
 
 def test_a_dry_run_says_what_a_point_lacks_though_the_rest_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
         "machine": info["machine"], "cores": plan.config["cores"], "nodes": plan.nodes, "seed": plan.config["seed"],
         "memory_per_node": plan.config["memory_per_node"], "kernel": info["kernel"], "append": info["append"],
         "instructions": outcome.instructions, "instructions_per_core": outcome.per_core,
+        "executed": outcome.executed,
         "simulated_s": outcome.ticks / 1e15, "host_s": round(outcome.host_s, 3), "mips": round(outcome.mips, 3),
         "pauses": outcome.pauses, "touched_bytes": outcome.touched_bytes,
         "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, "console": str(plan.out / CONSOLE),

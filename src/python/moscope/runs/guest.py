@@ -43,6 +43,7 @@ class Guest:
         self.log = log
         self.observe: Callable[[], None] = lambda: None  # called between steps of detailed time
         self._phase, self._part = "", 0.0
+        self._latest = 0  # simulated time; upon the start of detailed mode, the engine gives that of its last event, which is earlier
         self._seen: tuple[float, int] = (time.monotonic(), 0)
         self._rate = 0.0
 
@@ -151,7 +152,8 @@ class Guest:
             self._rate = max((done(counts) - before) / (now - at) / 1e6, 0.0)
         if now - at > 2:
             self._seen = (now, done(counts))
-        self.report(Progress(self._phase, int(counts["ticks"]) / FS_PER_S, self._rate, self._part))
+        self._latest = max(self._latest, int(counts["ticks"]))
+        self.report(Progress(self._phase, self._latest / FS_PER_S, self._rate, self._part))
 
 
 def done(counts: Mapping[str, int]) -> int:

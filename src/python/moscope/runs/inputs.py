@@ -22,7 +22,7 @@ from moscope.schema.parameters import engine_json
 DIGITS = 16
 KERNEL_MINUTES = 7  # docs/kernels.md
 # The words for each digest in messages to people.
-WORDS = {"engine": "another build of the engine", "kernel": "another kernel image", "programs": "other programs in the guest",
+WORDS = {"engine": "another build of the engine", "kernel": "another kernel image", "programs": "another set of programs in the guest",
          "protocol": "another protocol", "machine": "another description of the machine"}
 
 

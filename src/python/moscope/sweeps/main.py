@@ -67,7 +67,7 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     if not 1 <= at_once <= MOST_JOBS:
         raise UserError(f"--jobs: {at_once}: expected 1 to {MOST_JOBS}")
     store = Store((out or DEFAULT_OUT / spec.name).absolute())
-    jsonio.check_replaceable(store.root, adds=True)
+    store.check()
     if dry_run and (wanted := planning.unbuilt(spec)):
         rough = speeds.estimate([w for w in wanted.points if w])
         unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.points.count(None))

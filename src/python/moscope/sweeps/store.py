@@ -33,11 +33,15 @@ class Store:
     def config(self) -> Path:
         return self.root / "workflow" / "config.json"
 
-    def open(self) -> None:
-        """Creates the folder, or continues in one that is already a sweep's."""
+    def check(self) -> None:
+        """UserError if the folder is not a sweep's, and not empty."""
         jsonio.check_replaceable(self.root, adds=True)
         if not self.config.exists() and (others := [p.name for p in self.root.glob("[!.]*") if p.name not in FOLDERS]):
             raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or one that is empty")
+
+    def open(self) -> None:
+        """Creates the folder, or continues in one that is already a sweep's."""
+        self.check()
         try:
             for name in FOLDERS:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
