@@ -11,6 +11,7 @@ from moscope.traces.text import supplier_text
 CACHE = {"name": "L0Cache-3", "machine": "L0Cache", "version": 3, "core": 3, "chip": 0}
 SHARED = {"name": "L3Cache-1", "machine": "L3Cache", "version": 1, "core": None, "chip": 1}
 HOME = {"name": "RegionDir-1", "machine": "RegionDir", "version": 1, "core": None, "chip": 1, "role": "home"}
+ACCESS = {"id": 0, "op": "ld", "home": 1, "hops": 1, "segments": [], "supplier_number": 1, "supplier_chip": 0}
 
 
 @pytest.mark.parametrize("supplier, messages, said", [
@@ -21,7 +22,7 @@ HOME = {"name": "RegionDir-1", "machine": "RegionDir", "version": 1, "core": Non
 ])
 def test_the_supplier_is_named_by_its_role(supplier: str, messages: list[dict[str, Any]], said: str) -> None:
     document = {"controllers": [CACHE, SHARED, HOME], "messages": messages}
-    assert supplier_text(document, {"id": 0, "op": "ld", "supplier": supplier, "home": 1, "hops": 1, "segments": []}) == said
+    assert supplier_text(document, {**ACCESS, "supplier": supplier}) == said
 
 
 @pytest.mark.parametrize("older, said", [
@@ -41,3 +42,10 @@ def test_the_lifeline_of_a_device_is_that_of_the_machine_with_its_role() -> None
     controllers = [CACHE, HOME, {"name": "Reader-1", "machine": "Reader", "version": 1, "core": None, "chip": 1, "role": "dma"}]
     plan = Plan({"controllers": controllers, "permissions": {}, "accesses": [], "transitions": [], "messages": []})
     assert plan.lanes[plan.lane("device 1")].chip == 1
+
+
+def test_a_store_whose_core_had_the_line_names_no_supplier() -> None:
+    access = {**ACCESS, "op": "st", "supplier": "L0Cache", "supplier_number": None, "supplier_chip": None,
+              "segments": [{"name": "crossbar", "fs": 900}]}
+    document = {"controllers": [CACHE, SHARED, HOME], "messages": [{"access": 0, "from": "RegionDir-1"}]}
+    assert supplier_text(document, access) == "no cache: the core had the line, and waited to write it"

@@ -51,6 +51,9 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
     if not suppliers:  # a hit takes no transition
         return "its own caches" if near else kind
+    unsent = access["supplier_number"] is None and access["supplier_chip"] is None  # no controller sent the line for this access
+    if unsent and not near and access["op"] in ("st", "rmw"):
+        return "no cache: the core had the line, and waited to write it"
     if any(c["core"] is not None for c in suppliers):
         return "its own caches" if near else "another core's cache"
     if not is_home(suppliers[0]):

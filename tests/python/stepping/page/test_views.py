@@ -217,3 +217,19 @@ def test_an_access_of_a_device_is_explained(open_page: Open, history_of: Callabl
     detail = page.locator("#accesses .detail").inner_text()
     assert "The home serves the device. The access waits for messages over 2 links" in detail
     assert "DMA 0 starts the device's access: READY" in detail and "null" not in detail and "in its caches" not in detail
+
+
+@pytest.mark.parametrize(("script", "said"), [
+    ("c0 ld A@n0; c6 ld A@n0; c6 st A@n0 | c6 st A@n0+8",
+     ["No data is needed: the core has the line, and waits for permission to write it.", "An older access of the core brings the line."]),
+    ("c0 st A@n0; c6 ld A@n0 | c12 ld A@n0 | c18 ld A@n0", ["A cache of chip 0 supplies the data."]),
+    ("c0 st A@n0; c6 flush A@n0", ["A flush moves no data to the core."])])
+def test_an_access_for_which_no_single_controller_sent_the_line_is_explained(
+        open_page: Open, history_of: Callable[[str], Document], script: str, said: list[str]) -> None:
+    page = open_page(history_of(script))
+    shown = []
+    for access in page.evaluate("moscope.app.history.trace.accesses.map((a) => a.id)"):
+        page.locator(f"[data-key='access {access}']").click()
+        shown.append(page.locator("#accesses .why").inner_text())
+    assert "null" not in "".join(shown)
+    assert [text for text in said if not any(text in one for one in shown)] == []

@@ -223,14 +223,26 @@ function most(app, access) {
   return `The largest part of its time is ${label}: ${app.text(top.fs, false)} of ${app.text(access.latency_fs)} (${share} %).`;
 }
 
+/** Who supplied the data. A number and a chip are absent if no controller sent the line for this access. */
 function supplier(app, access) {
   const { controllers } = app.history;
   const name = `${access.supplier}-${access.supplier_number}`;
   const from = controllers.get(name);
   const state = access.supplier_state ? `, in state ${access.supplier_state}` : "";
+  if (access.op === "flush") return "A flush moves no data to the core.";
   if (access.supplier_number === null && access.core === null) return "The home serves the device.";
   if (access.supplier === "own" || (from && from.core === access.core)) return "The core's own caches have the line.";
+  if (access.supplier_number === null) return unnumbered(access);
   if (from && from.core !== null) return `Core ${from.core}'s caches (chip ${from.chip}${state}) supply the data.`;
   if (from && app.history.isHome(name)) return `Home node ${access.supplier_number}${state} supplies the data.`;
   return `${name}${state} supplies the data.`;
+}
+
+function unnumbered(access) {
+  if (access.supplier_chip !== null) return `A cache of chip ${access.supplier_chip} supplies the data.`;
+  if (!access.segments.some((segment) => segment.name === "crossbar" || segment.name === "link"))
+    return "An older access of the core brings the line.";
+  if (access.op === "st" || access.op === "rmw")
+    return "No data is needed: the core has the line, and waits for permission to write it.";
+  return `A controller of the type ${access.supplier} supplies the data.`;
 }
