@@ -63,6 +63,12 @@ def test_each_text_stands_at_the_end_of_its_access(name: str) -> None:
         assert step["at"] == round(float((done - begin) / period), 1)
 
 
+@pytest.mark.parametrize("name", examples.names())
+def test_the_parts_of_a_text_follow_each_other_in_time(name: str) -> None:
+    times = [step["at"] for step in examples.load(name).steps if "at" in step]
+    assert times == sorted(times)
+
+
 def test_the_check_finds_a_wrong_number_in_a_text() -> None:
     assert QUANTITY.findall("Core 6 waits 186 cycles: 2 link crossings, 10 ProbeInv probes.") == [
         ("186", "cycles"), ("2", "link crossings"), ("10", "probes")]
