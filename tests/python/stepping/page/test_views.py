@@ -10,7 +10,7 @@ import pytest
 
 RACE = "c0 ld A@n0 | c1 st A@n0 | c13 st B@n3; c6 rmw A@n0 | c7 ld A@n0; c0 ld B@n3; c42 st A@n0"
 SHARING = "c0 st A@n0; c6 st 0x10008; c0 st A@n0; c6 st 0x10008"
-EXAMPLE = {"name": "sharing", "title": "False sharing", "steps": [
+EXAMPLE: dict[str, Any] = {"name": "sharing", "title": "False sharing", "steps": [
     {"text": "Core 0 writes."}, {"text": "Core 6 writes another word.", "at": 200.0}, {"text": "The line goes back.", "at": 400.0}]}
 Document = dict[str, Any]
 Open = Callable[..., Any]
@@ -164,6 +164,16 @@ def test_the_text_of_an_example_stands_beside_the_step_it_belongs_to(sharing: An
     assert 195 < sharing.evaluate("moscope.app.history.cycles(moscope.state().at)") < 210
     sharing.keyboard.press("End")
     assert note.all_inner_texts() == ["The line goes back."]
+
+
+def test_a_part_of_a_text_that_speaks_of_an_earlier_moment_is_reached_first(
+        open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page({**history_of(SHARING), "example": {**EXAMPLE, "steps": [EXAMPLE["steps"][i] for i in (0, 2, 1)]}})
+    shown = []
+    for _ in range(3):
+        shown += page.locator("#note p").all_inner_texts()
+        page.keyboard.press("o")
+    assert shown == [step["text"] for step in EXAMPLE["steps"]]
 
 
 def test_the_address_names_script_and_position(open_page: Open, history_of: Callable[[str], Document]) -> None:

@@ -12,7 +12,7 @@ export class Notes {
     });
   }
 
-  /** Positions of the parts, each the one that its text speaks of; a part without one stands with the part before it. */
+  /** Parts in the order of the positions of which they speak; a part without one stands with the part before it. */
   read() {
     const { history } = this.app;
     let k = 0;
@@ -21,6 +21,7 @@ export class Notes {
         k = history.countAt(nearest(history, history.start + step.at * history.period));
       return { text: step.text, k };
     });
+    this.parts.sort((a, b) => a.k - b.k);
     this.draw();
   }
 
