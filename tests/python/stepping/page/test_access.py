@@ -108,6 +108,21 @@ def test_the_keyboard_alone_steps_plays_and_changes_views(open_page: Open, histo
     assert not page.get_by_role("dialog", name="Keys").is_visible()
 
 
+def test_the_keys_step_after_a_kind_of_step_was_chosen(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(RACE))
+    unit = page.locator("#unit")
+    unit.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("[moscope.app.unit, moscope.app.moment?.kind, document.activeElement.id]") == ["transition", "transition", "unit"]
+    unit.dispatch_event("pointerdown")
+    unit.select_option("access")
+    k = page.evaluate("moscope.state().k")
+    page.keyboard.press("a")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("[moscope.app.unit, moscope.app.moment.kind]") == ["access", "done"]
+    assert page.evaluate("moscope.state().k") > k
+
+
 def test_tab_reaches_every_panel_and_shows_where_it_is(open_page: Open, history_of: Callable[[str], Document]) -> None:
     page = open_page(history_of(RACE))
     reached = set()

@@ -21,7 +21,20 @@ export class Keys {
   constructor(dialog) {
     this.dialog = dialog;
     this.bindings = [];
+    this.byPointer = false;
+    document.addEventListener("pointerdown", () => this.pointed(), true);
     document.addEventListener("keydown", (event) => this.pressed(event));
+    document.addEventListener("change", () => this.chosen());
+  }
+
+  pointed() {
+    this.byPointer = true;
+  }
+
+  /** A list in which the pointer has chosen gives the keys back to the page. */
+  chosen() {
+    const { activeElement } = document;
+    if (this.byPointer && activeElement?.matches("select") && !activeElement.closest("dialog")) activeElement.blur();
   }
 
   /** `keys`: as `event.key` gives them; `shown`: as the list shows them. */
@@ -30,9 +43,11 @@ export class Keys {
   }
 
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.dialog.open) return;
+    this.byPointer = false;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const { target } = event;
-    if (target.closest("input:not([type=checkbox]), textarea, select")) {
+    const arrow = event.key === "ArrowLeft" || event.key === "ArrowRight"; // in a list, ↑ and ↓ choose
+    if (target.closest(arrow ? "input:not([type=checkbox]), textarea" : "input:not([type=checkbox]), textarea, select")) {
       if (event.key === "Escape") {
         if (target.type === "search") event.preventDefault(); // Chromium would empty it
         target.blur();
