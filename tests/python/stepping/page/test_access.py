@@ -2,6 +2,7 @@
 """The page is for everyone: no part overlaps or leaves the window at two sizes, every action has a key, names are there for screen
 readers, and text keeps its contrast on a light and a dark page."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -152,3 +153,12 @@ def test_the_time_line_is_dragged_to_a_moment(open_page: Open, history_of: Calla
     page.mouse.move(box["x"] + box["width"] - 12, box["y"] + 20)
     page.mouse.up()
     assert page.evaluate("moscope.state().k") > 0.9 * page.evaluate("moscope.length")
+
+
+def test_the_time_line_has_a_bar_of_its_own_for_each_parallel_access(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of(" | ".join(f"c{6 * i} ld A@n0" for i in range(8))))
+    bars = page.evaluate("[...document.querySelectorAll('#timeline .span')].map((e) => [e.y.baseVal.value, e.height.baseVal.value])")
+    bars.sort()
+    assert len(bars) == 8
+    assert all(y + height <= after for (y, height), (after, _) in itertools.pairwise(bars))
+    assert page.evaluate("document.querySelector('#timeline .ticks').getBBox().y") > sum(bars[-1])

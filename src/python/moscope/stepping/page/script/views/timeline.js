@@ -7,6 +7,9 @@ import { plainly, sentence } from "../model/words.js";
 
 const TIMELINE_HEIGHT = 54;
 const AXIS = 46;
+const BARS_TOP = 15; // where the rows of bars begin
+const BAR_ROOM = 21; // height of all rows of bars
+const BAR_PITCH = 7; // height of one, at most
 const LETTER = 6.2; // width of one, of the labels
 const MARGIN_X = 10;
 
@@ -37,16 +40,22 @@ export class Timeline {
     if (!this.width) return;
     this.svg.setAttribute("width", this.width);
     const ends = [];
-    const bars = app.history.trace.accesses.map((a) => {
-      if (a.issued === null || app.hiddenLines.has(a.base)) return null;
-      let row = ends.findIndex((end) => end <= a.issued);
-      if (row < 0) row = ends.length;
-      ends[row] = a.done ?? app.history.end;
+    const placed = app.history.trace.accesses
+      .filter((a) => a.issued !== null && !app.hiddenLines.has(a.base))
+      .map((a) => {
+        const free = ends.findIndex((end) => end <= a.issued);
+        const row = free < 0 ? ends.length : free;
+        ends[row] = a.done ?? app.history.end;
+        return { a, row, end: ends[row] };
+      });
+    const pitch = Math.min(BAR_PITCH, BAR_ROOM / Math.max(1, ends.length)); // all rows fit, however many accesses overlap
+    const bars = placed.map(({ a, row, end }) => {
       const x = this.x(a.issued);
-      const width = Math.max(1.5, this.x(ends[row]) - x);
+      const width = Math.max(1.5, this.x(end) - x);
       const text = plainly(a);
+      const height = Math.max(0.7 * pitch, pitch - 2);
       return [
-        s("rect", { x, y: 15 + (row % 3) * 7, width, height: 5, rx: 2, class: `span ${lineClass(app.history, a.base)}` }),
+        s("rect", { x, y: BARS_TOP + row * pitch, width, height, rx: height / 3, class: `span ${lineClass(app.history, a.base)}` }),
         row === 0 && width > LETTER * text.length && s("text", { x: x + 1, y: 11 }, text),
       ];
     });
