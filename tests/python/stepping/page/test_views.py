@@ -35,6 +35,17 @@ def test_an_access_shows_its_segments_and_they_add_up_to_its_latency(sharing: An
     assert "HyperTransport links: 121.9 of 185.0 cycles (66 %)" in sharing.locator("#accesses .why").inner_text()
 
 
+def test_the_list_of_accesses_follows_the_position(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of("; ".join(f"c{6 * (i % 8)} st A@n0" for i in range(24))))
+    in_sight = """() => { const [list, row] = ["#accesses", "#accesses .current .access"].map((e) =>
+      document.querySelector(e)?.getBoundingClientRect()); return row && row.top >= list.top && row.bottom <= list.bottom; }"""
+    for _ in range(40):
+        page.keyboard.press("a")
+    page.wait_for_function(in_sight)
+    page.keyboard.press("Home")
+    page.wait_for_function("document.querySelector('#accesses').scrollTop < 100")
+
+
 def test_an_accesss_links_and_steps_are_named_in_plain_words(sharing: Any) -> None:
     sharing.locator("#accesses li", has_text="core 6: store").first.get_by_role("button").first.click()
     assert "Store 1→0 takes 42.96; Data with the line 0→1 takes 78.96" in sharing.locator("#accesses .segments").inner_text()

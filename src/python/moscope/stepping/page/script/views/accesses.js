@@ -16,6 +16,7 @@ export class AccessesView {
   constructor(app, panel) {
     this.app = app;
     this.panel = panel;
+    this.marked = undefined; // the access of the position that was marked last
     app.on((what) => {
       if (what === "time") return;
       if (what === "position") this.mark();
@@ -229,6 +230,8 @@ export class AccessesView {
       row.classList.toggle("done", Boolean(app.fold.state.done[id]));
       row.classList.toggle("current", current !== null && current.access === id);
     }
+    if (current?.access !== this.marked) reveal(this.panel, this.panel.querySelector(current ? "li.current > .access" : ".access"));
+    this.marked = current?.access;
     for (const leg of this.panel.querySelectorAll("[data-leg]")) {
       const is = current !== null && Number(leg.dataset.leg) === current.index;
       leg.classList.toggle("current", is);
