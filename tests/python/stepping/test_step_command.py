@@ -59,6 +59,18 @@ def test_the_options_protocol_replaces_the_files(tmp_path: Path) -> None:
         options.chosen(Shared(sets=["protocol=MSI"]), str(file), None, "MSI")
 
 
+@pytest.mark.parametrize(("shared", "protocol", "kept"), [
+    (Shared(), None, True), (Shared(sets=["protocol=MSI"]), None, True), (Shared(), "MOESI_HTAssist", False),
+    (Shared(machine="small", given=frozenset({"machine"})), None, False), (Shared(sets=["dram.channels=1"]), None, False)])
+def test_an_example_keeps_its_text_only_with_its_own_machine_and_protocol(shared: Shared, protocol: str | None, kept: bool) -> None:
+    spec, example = options.chosen(shared, None, "msi-life", protocol)
+    assert example
+    shown = example.shown_with(spec)
+    assert (shown == example.as_json()) is kept
+    assert (shown["name"] == "msi-life") is kept
+    assert kept or "is not shown" in shown["steps"][0]["text"]
+
+
 @pytest.mark.parametrize("shared", [Shared(sets=["dram.channels=1"]), Shared(machine="small", given=frozenset({"machine"})),
                                     Shared(seed=2, given=frozenset({"seed"}))])
 def test_an_episode_of_a_run_has_the_runs_machine_and_seed(shared: Shared) -> None:

@@ -14,7 +14,7 @@ from moscope.traces.files import check_target, write_folder, write_whole
 
 def of_spec(spec: Spec, example: Example | None) -> Document:
     document = run(spec)
-    return {**document, "example": example.as_json()} if example else document
+    return {**document, "example": example.shown_with(spec)} if example else document
 
 
 def check(html: Path | None, port: int) -> None:

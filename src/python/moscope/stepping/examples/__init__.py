@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import readable
+from moscope.config import load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.stepping.spec import Spec
 
@@ -42,6 +43,15 @@ class Example:
     def as_json(self) -> dict[str, Any]:
         shown = [{key: step[key] for key in ("at", "text") if key in step} for step in self.steps]
         return {"name": self.name, "title": self.title, "steps": shown}
+
+    def shown_with(self, spec: Spec) -> dict[str, Any]:
+        """The example as the history of a spec shows it. The text is true only of the example's own machine, protocol and seed. With
+        another one, a note takes its place, and the history has no example's name."""
+        machines = [load_machine(one.machine, one.all_sets) for one in (spec, self.spec)]
+        if spec.seed == self.spec.seed and machines[0] == machines[1]:
+            return self.as_json()
+        note = f"The text of the example {self.name} is not shown: the example has another machine, protocol or seed than this history."
+        return {**self.as_json(), "name": None, "steps": [{"text": note}] if self.steps else []}
 
 
 def names() -> list[str]:
