@@ -16,8 +16,8 @@ from mutations import ALL, MOESI, Mutation
 from moscope import _engine, buildproto, errors
 from moscope.protocol import counterexample
 from moscope.protocol.counterexample import record
-from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Outcome, Played, Player
-from moscope.protocol.counterexample.shrink import minimal
+from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Delay, Outcome, Played, Player
+from moscope.protocol.counterexample.shrink import Shrinker, minimal
 from moscope.protocol.counterexample.write import script_text
 
 CORES = 16
@@ -98,6 +98,45 @@ def test_a_minimal_failing_part_is_found_in_few_attempts() -> None:
 
     assert minimal(range(100), fails) == sorted(wanted)
     assert len(tried) < 150
+
+
+class _Rule:
+    """A player whose replays fail where a rule says so."""
+
+    node_bytes, first_edge, played = 1 << 30, 0, 0
+
+    def __init__(self, fails: Callable[[Candidate], bool]) -> None:
+        self.rule = fails
+
+    def play(self, c: Candidate) -> Outcome:
+        return Outcome("value" if self.rule(c) else "", answer={"accesses": []})
+
+
+def _shrunk(fails: Callable[[Candidate], bool]) -> Candidate:
+    """What remains of three accesses with three delays and times, as a path of `protocol verify` has them."""
+    us = 1_000_000_000
+    accesses = tuple(Played(i, i, op, 0x10000, 8, 5 * us * i) for i, op in enumerate(("ld", "st", "ld")))
+    delays = tuple(Delay(i, "GetS", "Directory-0", 0, 15 * us) for i in range(3))
+    player: Any = _Rule(fails)
+    return Shrinker(player, "value", time.monotonic() + 20).shrink(Candidate(accesses, delays=delays)).candidate
+
+
+def test_listed_delays_of_a_path_are_left_out_and_shortened() -> None:
+    def fails(c: Candidate) -> bool:
+        of_load = [d.fs for d in c.delays if c.accesses[d.access].number == 0]
+        stores = [a.at for a in c.accesses if a.number == 1]
+        return bool(of_load and stores) and of_load[0] > stores[0] + 700_000_000 and stores[0] >= 30_000_000
+
+    found = _shrunk(fails)
+    assert script_text(found, 1 << 30) == "c0 ld A@n0 GetS>Directory-0+1000ns | c1 st A@n0 at 50ns"
+
+
+def test_a_few_accesses_that_fail_in_another_order_one_by_one_need_no_delays() -> None:
+    def fails(c: Candidate) -> bool:
+        order = [a.number for a in c.accesses]
+        return {0, 1} <= set(order) and (order.index(1) < order.index(0) if c.one_by_one else bool(c.delays))
+
+    assert script_text(_shrunk(fails), 1 << 30) == "c1 st A@n0; c0 ld A@n0"
 
 
 def test_a_failed_check_writes_a_script_that_trace_replays(moscope: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 """Delta debugging (Zeller and Hildebrandt, 2002) of a failing run: fewer accesses, lines, cores and delays, as long as the
 replay still fails in the same way."""
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from moscope.traces.script import LETTERS_AT, LINE
 T = TypeVar("T")
 SHORT = 3000  # up to this many accesses, single ones are also tried
 SUFFIX = 64
+PERMUTED = 4  # up to this many accesses, each order is tried
+ROUND_FS = [digit * 10**power * FS_PER_NS for power in range(1, 5) for digit in (1, 2, 5)]  # plain times: 10, 20, 50, 100 ns, ...
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Shrinker:
             best = self._explicit(best)
         best = self._plainer(best)
         best = self._fewer(best)
+        best = self._shorter(best)
         return Shrunk(best, self.player.play(best), self.player.played, not self.over)
 
     def _until_it_shows(self, c: Candidate) -> Candidate:
@@ -125,10 +129,15 @@ class Shrinker:
         return alone if self.fails(alone) else c
 
     def _explicit(self, c: Candidate) -> Candidate:
-        """Replaces the record's delays by as few explicit delays of messages as possible, with times from the beginning of the
-        script."""
-        if c.hashed is None:
+        """As few explicit delays of messages as possible."""
+        listed = c if c.hashed is None else self._listed(c)
+        if listed is None:
             return c
+        kept = minimal(listed.delays, lambda some: self.fails(replace(listed, delays=tuple(some)))) if listed.delays else []
+        return replace(listed, delays=tuple(kept))
+
+    def _listed(self, c: Candidate) -> Candidate | None:
+        """Replaces the record's delays by explicit ones, with times from the beginning of the script; None if this does not fail."""
         answer = self.player.play(c, list_delays=True).answer
         position = {a.number: i for i, a in enumerate(c.accesses)}
         start = min(self.player.first_edge, *(a.at for a in c.accesses))
@@ -136,9 +145,30 @@ class Shrinker:
         delays = tuple(Delay(position[d["access"]], d["message"], d["to"], d["n"], d["fs"])
                        for d in answer["message_delays"] if d["access"] in position)
         listed = Candidate(moved, delays=delays)
-        if not self.fails(listed):
+        return listed if self.fails(listed) else None
+
+    def _shorter(self, c: Candidate) -> Candidate:
+        """A few accesses in another order, one by one; otherwise each delay and each access's time as short as possible."""
+        if c.one_by_one or c.hashed is not None:
             return c
-        return replace(listed, delays=tuple(minimal(delays, lambda some: self.fails(replace(listed, delays=tuple(some))))))
+        if len(c.accesses) <= PERMUTED:
+            for order in itertools.permutations(c.accesses):
+                alone = self._one_by_one(replace(c, accesses=order))
+                if alone.one_by_one:
+                    return alone
+        for i, a in enumerate(c.accesses):
+            for at in _below(a.at):
+                earlier = replace(c, accesses=(*c.accesses[:i], replace(a, at=at), *c.accesses[i + 1:]))
+                if self.fails(earlier):
+                    c = earlier
+                    break
+        for i, d in enumerate(c.delays):
+            for fs in _below(d.fs)[1:]:
+                shorter = replace(c, delays=(*c.delays[:i], replace(d, fs=fs), *c.delays[i + 1:]))
+                if self.fails(shorter):
+                    c = shorter
+                    break
+        return c
 
     def _plainer(self, c: Candidate) -> Candidate:
         """Makes the script easier to read, one change at a time."""
@@ -156,6 +186,11 @@ class Shrinker:
                     c = plain
                     break
         return c
+
+
+def _below(fs: int) -> list[int]:
+    """Zero, and the plain times below a time."""
+    return [t for t in (0, *ROUND_FS) if t < fs]
 
 
 def _line(a: Played) -> int:
