@@ -79,11 +79,11 @@ def verify(shared: Shared,
     answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, bytes_of("--memory", memory), seconds,
                                       threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
     script = None
+    file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
     if "violation" in answer and shrink:
-        file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
         script = without_script(shared, lambda: _script(shared, protocol, bounds, answer["steps"], file, shrink))
     document = protocol_verify.document(Path(protocol).stem, bounds, answer, script)
-    shared.answer(document, lambda: _print(document))
+    shared.answer(document, lambda: _print(document, without_a_script(document["steps"], file, shrink)))
     return errors.OK if document["ok"] else errors.FOUND
 
 
@@ -103,7 +103,20 @@ def _script(shared: Shared, protocol: str, bounds: "Bounds", steps: list[dict[st
     return verify_script.counterexample(steps, subject, origin, file, seconds)
 
 
-def _print(document: dict[str, Any]) -> None:
+def without_a_script(steps: list[dict[str, Any]], file: Path, seconds: int) -> str:
+    """Why a violation has no script, with a warning about an earlier file of the name that the script would have."""
+    if not seconds:
+        why = "--shrink is 0"
+    elif any("evicts" in step for step in steps):
+        why = "the path contains an eviction"
+    elif any("device" in step for step in steps):
+        why = "the path contains an access of a device"
+    else:
+        why = "none was found that fails on the engine"
+    return f"no script was written: {why}" + (f"; {file} is from an earlier run" if file.exists() else "")
+
+
+def _print(document: dict[str, Any], no_script: str) -> None:
     print(f"{document['protocol']}: {number(document['caches'], 'cache')} on {number(document['chips'], 'chip')}, "
           f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}"
           + (f"; a device: {', '.join(document['device'])}" if document["device"] else ""))
@@ -119,6 +132,8 @@ def _print(document: dict[str, Any]) -> None:
         if document["counterexample"]:
             print(f"`moscope trace {document['counterexample']}` replays it, "
                   f"`moscope step {document['counterexample']}` shows it in the browser")
+        else:
+            print(no_script)
         return
     if not document["complete"]:
         print("incomplete: the exploration reached its limit of memory or time; no violation among these states")

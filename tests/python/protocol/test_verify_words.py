@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `protocol verify` says about a violation that has no script."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moscope.commands.protocol.verify import without_a_script
+
+STEP = {"what": "core 0 asks for LD of line 1"}
+
+
+@pytest.mark.parametrize("steps, seconds, why", [
+    ([STEP, {**STEP, "evicts": "L1Cache-0"}], 20, "the path contains an eviction"),
+    ([STEP, {**STEP, "device": 0}], 20, "the path contains an access of a device"),
+    ([STEP], 20, "none was found that fails on the engine"),
+    ([STEP], 0, "--shrink is 0"),
+])
+def test_a_violation_without_a_script_has_a_reason(steps: list[dict[str, Any]], seconds: int, why: str, tmp_path: Path) -> None:
+    assert without_a_script(steps, tmp_path / "MSI.counterexample.toml", seconds) == f"no script was written: {why}"
+
+
+def test_a_script_of_an_earlier_run_is_named_as_such(tmp_path: Path) -> None:
+    file = tmp_path / "MSI.counterexample.toml"
+    file.write_text("script = 'c0 ld A@n0'\n")
+    assert without_a_script([STEP], file, 20).endswith(f"; {file} is from an earlier run")
