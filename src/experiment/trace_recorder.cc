@@ -12,6 +12,7 @@
 #include "experiment/message_name.hh"
 #include "experiment/state_recorder.hh"
 #include "machine/machine.hh"
+#include "mem/ruby/runtime/protocol_support.hh"
 #include "mem/ruby/runtime/requests.hh"
 
 namespace moscope {
@@ -66,6 +67,7 @@ int TraceRecorder::cause_of(const ruby::AbstractController &c, Tick now, const r
     const int answer = add(*cause, c.node, now, now, id);
     auto &r = messages_[static_cast<std::size_t>(answer)];
     r.from_memory = true;
+    r.carries_data = ruby::size_carries_data(static_cast<const ruby::MemoryMsg &>(*cause).MessageSize);
     r.deliveries.push_back({c.node, now});
     return answer;
 }

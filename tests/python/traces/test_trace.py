@@ -66,6 +66,12 @@ def test_msi_load_miss_takes_the_six_steps_of_the_textbook(moscope: Moscope) -> 
     assert [m["type"] for m in document["messages"]] == ["LD", "GetS", "MEMORY_READ", "MEMORY_READ", "Data", "UnblockS"]
 
 
+def test_a_dram_answers_a_read_with_data_and_a_write_without(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c1 ld A@n0", *MSI)
+    memory = [(m["type"], m["from"].startswith("DRAM"), m["data"]) for m in document["messages"] if m["structure"] == "MemoryMsg"]
+    assert memory == [("MEMORY_READ", False, False), ("MEMORY_READ", True, True), ("MEMORY_WB", False, True), ("MEMORY_WB", True, False)]
+
+
 def test_a_step_begins_after_the_one_before_and_its_accesses_at_the_same_time(moscope: Moscope) -> None:
     document = trace(moscope, "c0 ld A@n0; c1 ld A@n0 | c2 ld A@n0; c3 ld A@n0", *SMALL)
     first, second, third, last = document["accesses"]
