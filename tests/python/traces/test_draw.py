@@ -5,10 +5,14 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
+import pytest
 from PIL import Image
 
-from moscope import paths
+from moscope import errors, paths
+from moscope.traces import diagram, files
 from moscope.traces.draw import STRIP, Box, Drawing, Head, Line, Text, to_png
 
 
@@ -38,3 +42,13 @@ def test_a_png_loads_no_plotting_library() -> None:
     program = ("import sys; from moscope.traces.draw import Drawing, to_png; to_png(Drawing(10, 10)); "
                "assert 'matplotlib' not in sys.modules and 'numpy' not in sys.modules")
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(paths.import_dir())})
+
+
+def test_a_picture_that_is_too_large_to_be_read_is_refused_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagram, "draw", lambda document: Drawing(700, 30001))
+    document: dict[str, Any] = {"accesses": [{}] * 50}
+    with pytest.raises(errors.UserError, match="--png: 50 accesses in a picture of 700 by 30,001: expected at most 30,000 by 30,000"):
+        files.write_diagrams(document, tmp_path / "t.svg", tmp_path / "t.png")
+    assert not list(tmp_path.iterdir())
+    assert "no trace.png" in files.write_folder(tmp_path / "out", document)
+    assert sorted(path.name for path in (tmp_path / "out").glob("trace.*")) == ["trace.json", "trace.svg"]

@@ -153,6 +153,22 @@ def test_the_text_shows_each_message_transition_and_sum(moscope: Moscope) -> Non
     assert "Mem_Data" in lines[answer + 1] and "Mem_Data" not in "".join(lines[:answer]), "what the answer causes comes after it"
 
 
+def test_the_text_of_a_script_takes_time_in_proportion_to_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    line = text.Line
+
+    def counted(*values: Any) -> text.Line:
+        made.append(values)
+        return line(*values)
+
+    monkeypatch.setattr(text, "Line", counted)
+    document = {"clock": {"core_period_fs": [1, 1]}, "messages": [], "transitions": [], "accesses": [
+        {"step": i, "issued": 10 * i, "done": 10 * i + 5, "op": "ld", "core": 0, "line": "A@n0", "address": "0x0", "latency_cycles": 5.0}
+        for i in range(100)]}
+    assert [[event.at for event in step] for step in text.lines_of(document)] == [[10 * i, 10 * i + 5] for i in range(100)]
+    assert len(made) == 200, "each event is made once"
+
+
 def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path) -> None:
     got = moscope("trace", "c0 st A@n0; c6 ld A@n0 | c7 ld A@n0", "--svg", "t.svg", "--png", "t.png", *SMALL)
     assert got.returncode == 0, got.stderr

@@ -37,7 +37,7 @@ def trace(shared: Shared,
     whole = run_script(subject, accesses, spec.script, spec.checked)
     document = part.of(whole, wanted)
     trace_files.write_diagrams(document, svg, png)
-    if shared.out:
-        trace_files.write_folder(shared.out, document)
+    if shared.out and (remark := trace_files.write_folder(shared.out, document)):
+        shared.say(remark)
     shared.answer(document, lambda: trace_text.print_trace(document, trace_text.end_texts(whole)))
     return errors.FOUND if document.get("violations") or document.get("protocol_error") else errors.OK

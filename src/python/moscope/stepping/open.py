@@ -26,8 +26,8 @@ def check(html: Path | None, port: int) -> None:
 
 def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> None:
     """Shows a history. `spec`: the spec that the page can change; None if it can change nothing."""
-    if shared.out:
-        write_folder(shared.out, document["trace"])
+    if shared.out and (remark := write_folder(shared.out, document["trace"])):
+        shared.say(remark)
     if html:
         write_whole(html, page.html(document).encode())
         shared.say(f"wrote {html}")

@@ -128,13 +128,19 @@ def _tip(text: str) -> str:
 
 SMOOTH = 2  # pixels drawn for one pixel of the picture, in each direction
 STRIP = 1500  # rows of the picture that are drawn at a time
+MOST_PIXELS = 30000  # of a side; viewers take no larger pictures
+
+
+def too_large(drawing: Drawing) -> bool:
+    """Whether a picture that viewers take would have less than a pixel for a unit, so that it could not be read."""
+    return max(drawing.width, drawing.height) > MOST_PIXELS
 
 
 def to_png(drawing: Drawing, scale: float = 2.0) -> bytes:
     """The drawing at `scale` pixels per unit; less where the picture would grow beyond what viewers take."""
     from PIL import Image, ImageDraw
 
-    scale = min(scale, 30000 / max(drawing.width, drawing.height))
+    scale = min(scale, MOST_PIXELS / max(drawing.width, drawing.height))
     width, height = round(drawing.width * scale), round(drawing.height * scale)
     picture = Image.new("RGB", (width, height), "#ffffff")
     for top in range(0, height, STRIP):

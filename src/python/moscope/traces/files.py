@@ -36,20 +36,34 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> None:
+    """UserError, before any file is written, if the picture would be too large to be read."""
     if svg is None and png is None:
         return
     from moscope.traces import diagram as trace_diagram
     from moscope.traces import draw as trace_draw
 
     drawing = trace_diagram.draw(document)
+    if png and trace_draw.too_large(drawing):
+        raise UserError(f"--png: {len(document['accesses'])} accesses in a picture of {drawing.width:,.0f} by "
+                        f"{drawing.height:,.0f}: expected at most {trace_draw.MOST_PIXELS:,} by {trace_draw.MOST_PIXELS:,} "
+                        "(--steps draws a part; --svg has no limit)")
     if svg:
         write_whole(svg, trace_draw.to_svg(drawing).encode())
     if png:
         write_whole(png, trace_draw.to_png(drawing))
 
 
-def write_folder(folder: Path, document: Document) -> None:
-    """Writes the files of `--out`: the document and both diagrams."""
+def write_folder(folder: Path, document: Document) -> str:
+    """Writes the files of `--out`: the document and both diagrams. Returns a remark if the PNG would be too large to be read; then it
+    is left out."""
+    from moscope.traces import diagram as trace_diagram
+    from moscope.traces import draw as trace_draw
+
+    drawing = trace_diagram.draw(document)
+    large = trace_draw.too_large(drawing)
     with jsonio.atomic_dir(folder) as out:
         (out / "trace.json").write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
-        write_diagrams(document, out / "trace.svg", out / "trace.png")
+        (out / "trace.svg").write_text(trace_draw.to_svg(drawing), encoding="utf-8")
+        if not large:
+            (out / "trace.png").write_bytes(trace_draw.to_png(drawing))
+    return f"{folder}: no trace.png: the diagram is too large for a picture that can be read" if large else ""

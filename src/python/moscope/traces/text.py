@@ -2,6 +2,7 @@
 """A trace as text for people: each step of the script with its events, in the order of simulated time, then each access with the
 segments of its latency. Times are counted from the beginning of the step."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -94,10 +95,14 @@ def step_windows(document: Document) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], NEVER], strict=True))
 
 
-def lines_of(document: Document, window: tuple[int, int]) -> list[Line]:
-    begin, end = window
-    found = [*_accesses(document), *_messages(document), *_transitions(document)]
-    return sorted((line for line in found if begin <= line.at < end), key=lambda line: (line.at, line.rank))
+def lines_of(document: Document) -> list[list[Line]]:
+    """The events of each step, in the order of time."""
+    found = sorted([*_accesses(document), *_messages(document), *_transitions(document)], key=lambda line: (line.at, line.rank))
+    return [found[bisect_left(found, begin, key=_at):bisect_left(found, end, key=_at)] for begin, end in step_windows(document)]
+
+
+def _at(line: Line) -> int:
+    return line.at
 
 
 def _accesses(document: Document) -> Iterator[Line]:
@@ -178,11 +183,12 @@ def print_trace(document: Document, wrong: list[str]) -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     cycle = period(document)
-    width = max([8, *(len(line.who) for line in _all_lines(document))])
-    for step, window in zip(steps(document), step_windows(document), strict=True):
+    lines = lines_of(document)
+    width = max([8, *(len(line.who) for of_step in lines for line in of_step)])
+    for step, window, of_step in zip(steps(document), step_windows(document), lines, strict=True):
         console.print(Text(f"Step {step[0]['step'] + 1}: " + " | ".join(a["text"] for a in step), "bold underline"))
         console.print(Text(f"{'cycles':>9} {'ns':>9}  {'where':<{width}}  what", "dim"))
-        for line in lines_of(document, window):
+        for line in of_step:
             at = line.at - window[0]
             console.print(Text(f"{float(at / cycle):9.1f} {at / FS_PER_NS:9.2f}  {line.who:<{width}}  "),
                           Text(line.what, line.style), sep="")
@@ -203,10 +209,6 @@ def end_texts(document: Document) -> list[str]:
             *([document["protocol_error"]] if "protocol_error" in document else [])]
 
 
-def _all_lines(document: Document) -> list[Line]:
-    return [line for window in step_windows(document) for line in lines_of(document, window)]
-
-
 def not_done(access: dict[str, Any]) -> str:
     return "not done" + ("" if access["issued"] is not None else ", as it had not begun")
 
@@ -218,7 +220,8 @@ def print_segments(console: Any, document: Document, access: dict[str, Any]) -> 
     if access["done"] is None:
         console.print(Text(f"{access['text']}: {not_done(access)}", "bold"))
         return
-    said = "".join(f", {text}" for text in (value_text(document, access), *access.get("remarks", remarks(document, access))) if text)
+    remarked = access["remarks"] if "remarks" in access else remarks(document, access)
+    said = "".join(f", {text}" for text in (value_text(document, access), *remarked) if text)
     console.print(Text(f"{access['text']}: {access['latency_cycles']:.1f} cycles = {access['latency_ns']:.2f} ns, "
                        f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{said}", "bold"))
     longest = max((s["fs"] for s in access["segments"]), default=1)
