@@ -109,7 +109,7 @@ def to_markdown(program: ast.Program) -> str:
         for title, rows in (
             ("State", [(state.name, f"{state.permission}: {state.desc}") for state in machine.states]),
             ("Event", [(event.name, event.desc) for event in machine.events]),
-            ("Action", [(action.short, f"`{action.name}`: {action.desc}") for action in used_actions(machine)]),
+            ("Action", [(action.short, f"{action.name}: {action.desc}") for action in used_actions(machine)]),
         ):
             lines += ["", f"| {title} | |", "|---|---|"]
             lines += [f"| {_escape(name)} | {_escape(desc)} |" for name, desc in rows]

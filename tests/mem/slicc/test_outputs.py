@@ -55,6 +55,14 @@ def test_the_markdown_table_is_rectangular(program: ast.Program) -> None:
     assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
+def test_the_markdown_table_shows_no_escapes_inside_code() -> None:
+    program, _ = compile_protocol(str(ROOT / "src/mem/ruby/protocol/MSI.slicc"))
+    assert program is not None
+    text = tables.to_markdown(program)
+    assert "| gs | gs\\_sendGetS: Send GetS to the home directory |" in text
+    assert not [code for code in re.findall(r"`[^`\n]*`", text) if "\\" in code]
+
+
 class _Page(html.parser.HTMLParser):
     def __init__(self) -> None:
         super().__init__()
