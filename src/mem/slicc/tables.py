@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Transition tables as text and Markdown: a row per state and a column per event. A cell has the short names of the actions in
-order and, after an arrow, the next state if the state changes. `stall` is a stalled event; an empty cell has no transition.
-tables_html.py writes the HTML form."""
+"""Transition tables as text and Markdown: a row per state and a column per event. READING says what a cell has. tables_html.py
+writes the HTML form."""
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
 
 from . import ast, tables_html
+
+
+READING = ("Rows are states, columns are events. A cell has the short names of its actions in their order and, after an arrow, the next "
+           "state if the state changes. `→*`: the protocol computes the next state. `stall`: the message waits. `·`: nothing happens. "
+           "An empty cell: the event is a protocol error in this state.")
 
 
 def cell(transition: ast.Transition | None) -> str:
@@ -37,7 +41,7 @@ def summary(machine: ast.Machine) -> str:
 
 def to_text(program: ast.Program, width: int = 120) -> str:
     """Tables for a terminal of `width` columns; events that do not fit go into further tables below."""
-    parts = [f"protocol {program.name}"]
+    parts = [f"protocol {program.name}", *textwrap.wrap(READING, width)]
     for machine in program.machines:
         parts.append(f"\n{machine.name}: {machine.short}\n{summary(machine)}")
         parts.extend(_grids(machine, width))
@@ -97,8 +101,7 @@ def _legend(machine: ast.Machine, width: int) -> str:
 
 def to_markdown(program: ast.Program) -> str:
     """A table per machine, followed by its states, events and actions with their descriptions."""
-    lines = [f"# Protocol {program.name}", "",
-             "A cell holds the actions in order and, after an arrow, the next state if the state changes."]
+    lines = [f"# Protocol {program.name}", "", *textwrap.wrap(READING, 100)]
     for machine in program.machines:
         lines += ["", f"## {machine.name}: {_escape(machine.short)}", "", summary(machine) + ".", ""]
         lines.append("| | " + " | ".join(_escape(event.name) for event in machine.events) + " |")

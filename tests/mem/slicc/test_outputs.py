@@ -49,6 +49,12 @@ def test_a_cell_has_the_actions_and_a_changed_next_state(program: ast.Program) -
     assert tables.cell(None) == ""
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_table_explains_its_cells(form: str, program: ast.Program) -> None:
+    text = " ".join(tables.FORMATS[form](program).split())
+    assert "An empty cell: the event is a protocol error in this state." in text
+
+
 def test_the_markdown_table_is_rectangular(program: ast.Program) -> None:
     rows = [line for line in tables.to_markdown(program).splitlines() if line.startswith(("| |", "| **"))]
     assert len(rows) == 1 + len(program.machines[0].states)
