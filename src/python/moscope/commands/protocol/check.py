@@ -239,5 +239,13 @@ def _print(document: dict[str, Any]) -> None:
     if document.get("stopped"):
         print("interrupted: the results cover the test up to then")
     print("no violation" if document["ok"] else f"{number(len(document['violations']), 'violation')}:")
-    for text in document["violations"]:
-        print(f"  {text}")
+    for line in violation_lines(document["violations"]):
+        print(f"  {line}")
+
+
+def violation_lines(violations: list[str]) -> list[str]:
+    """The first violation with the last transitions of its line, and one line for each of the others."""
+    if not violations:
+        return []
+    rest = [text.splitlines()[0] for text in violations[1:]]
+    return [*violations[0].splitlines(), *rest, *(["(--json lists the last transitions of the other lines, too)"] if rest else [])]

@@ -124,7 +124,7 @@ def _print(document: dict[str, Any], no_script: str) -> None:
           f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; "
           f"each stands for up to {number(document['renamings'], 'state')} with other names")
     if document["violation"]:
-        print(f"violation: {document['violation']}")
+        print(f"violation after {number(len(document['steps']), 'step')}: {document['violation']}")
         for i, step in enumerate(document["steps"], 1):
             print(f"  {i:3} {step['what']}")
             for transition in step["transitions"]:
