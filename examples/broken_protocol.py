@@ -4,7 +4,8 @@
 
 Copies MSI and changes one word: a cache in M that answers a read of another core stays in M instead of going
 to S, so it still believes that it may write. Prints the first violation, the short script that repeats it, and the
-result of the original. `moscope step MSI.counterexample.toml` shows the script in the browser.
+result of the original. The copy and the script's file are deleted at the end. To step through such a script in the
+browser, change a copy of your own: docs/protocol-msi.md, "Exercises".
 """
 
 import shutil
