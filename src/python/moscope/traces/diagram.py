@@ -34,7 +34,7 @@ KINDS = {
     "probe": ("#c2410c", "network for probes or forwards"),
     "response": ("#2b8a3e", "network for responses"),
     "writeback": ("#7048a8", "network for write-backs"),
-    "unblock": ("#6b7280", "network for unblocks: the requester has it"),
+    "unblock": ("#6b7280", "network for unblocks: the requestor has it"),
     "posted": ("#6b7280", "network for posted messages"),
     "memory": ("#946200", "DRAM access"),
     "core": ("#222222", "access of a core"),
