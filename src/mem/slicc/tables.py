@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from . import ast, tables_html
 
-
 READING = ("Rows are states, columns are events. A cell has the short names of its actions in their order and, after an arrow, the next "
            "state if the state changes. `→*`: the protocol computes the next state. `stall`: the message waits. `·`: nothing happens. "
            "An empty cell: the event is a protocol error in this state.")
