@@ -216,7 +216,7 @@ def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Pa
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (("c0 lod A@n0", *SMALL), "such as ld"),
+    (("c0 lod A@n0", *SMALL), "expected one of ld, st, if"),
     (("c0 flush A@n0", *MSI), "MSI has no flush"),
     (("c0 ldu A@n0", *MSI), "MSI has no uncached load"),
     (("c0 nt A@n0", *MSI), "MSI has no non-temporal store"),
