@@ -22,6 +22,7 @@ import synthetic_run
 import moscope as package
 from moscope import paths
 from moscope.api import runs
+from moscope.traces.document import UNFINISHED
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 SCRIPT = "c0 ld A@n1; c6 st A@n1"
@@ -64,6 +65,24 @@ def test_the_tables_of_a_trace_agree_with_its_document(traced: package.Trace, mo
 def test_a_trace_delays_the_messages_that_its_script_delays(moscope: Moscope) -> None:
     script = "c0 ld A@n0; c2 ld A@n0; c0 st A@n0 Upgrade>Directory-0+100ns | c2 st A@n0"
     assert package.trace(script, "small").document == json.loads(moscope("trace", script, "--machine", "small", "--json").stdout)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_script_file_is_traced_as_the_command_traces_it(moscope: Moscope, tmp_path: Path, seed: int | None) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('title = "t"\nscript = "c0 st A@n0; c1 ld A@n0"\nmachine = "small"\nprotocol = "MSI"\ncores = 2\nseed = 2\n'
+                    'caches = "tiny"\nchecked = true\n')
+    found = package.trace(str(file), seed=seed)
+    assert found.document == json.loads(moscope("trace", str(file), "--json", *([] if seed is None else ["--seed", "3"])).stdout)
+    assert found.document["seed"] == (seed or 2) and found.document["violations"] == []
+    assert found.machine == package.Machine("small", protocol="MSI")
+
+
+def test_a_trace_with_an_access_that_did_not_end_shows_itself_in_a_notebook(traced: package.Trace) -> None:
+    first, last = traced.document["accesses"]
+    stopped = dataclasses.replace(traced, document={**traced.document, "accesses": [first, {**last, **UNFINISHED, "done": None}]})
+    assert "<td style=\"text-align: left\">not done</td>" in stopped._repr_html_()
+    assert stopped.accesses.column("latency_fs").to_pylist() == [first["latency_fs"], None]
 
 
 def test_no_module_of_the_package_has_a_public_name() -> None:

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -91,25 +91,31 @@ class Trace:
         files.write_folder(Path(place("folder", folder) or ""), self.document)
 
     def _repr_html_(self) -> str:
-        from moscope.traces.text import supplier_text
+        from moscope.traces.text import not_done, supplier_text
 
-        rows = [[a["text"], a["latency_cycles"], supplier_text(self.document, a), a["hops"]] for a in self.document["accesses"]]
+        rows = [[a["text"], a["latency_cycles"], not_done(a) if a["done"] is None else supplier_text(self.document, a), a["hops"]]
+                for a in self.document["accesses"]]
         title = f"{self.document['machine']}, {self.document['protocol']}"
         return html.table(title, ["access", "core cycles", "supplied by", "link crossings"], rows) + self.svg()
 
 
-def trace(script: str, machine: AnyMachine = "opteron48", *, seed: int = 1) -> Trace:
+def trace(script: str, machine: AnyMachine | None = None, *, seed: int | None = None) -> Trace:
     """Runs a script of accesses on an idle machine: `trace("c0 ld A@n1; c6 st A@n1")`. Each access is `cCORE OP ADDR`. OP is ld,
     st, if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE, a line whose home is that node. `;` waits for the previous
-    access, `|` starts at the same time (docs/scripts.md). Takes less than a second.
+    access, `|` starts at the same time (docs/scripts.md). Or the name of a script file, which ends in `.toml`, such as a
+    counterexample. `machine` and `seed` are those of the file unless given, or else opteron48 and 1. Takes less than a second.
 
-    Raises UserError for a script or a machine that is not accepted, ProtocolError where its coherence protocol breaks.
+    Raises UserError for a script or a machine that is not accepted, ProtocolError where its coherence protocol breaks. Of a file
+    with `checked = true`, the document has `violations` and `protocol_error` instead.
     """
-    from moscope.experiment import prepare
-    from moscope.traces.document import has_delays, run_script
-    from moscope.traces.script import parse
+    from moscope.stepping import options
+    from moscope.stepping.subject import prepared
+    from moscope.traces.document import run_script
 
-    chosen = machine_of(machine)
-    steps = parse(text("script", script) or "", chosen.description)
-    subject = prepare(call(chosen, seed, False), chosen.description, delays=has_delays(steps))
-    return Trace(chosen, run_script(subject, steps, script))
+    chosen = machine_of("opteron48" if machine is None else machine)
+    given = [name for name, value in (("machine", machine), ("seed", seed)) if value is not None]
+    asked = replace(call(chosen, 1 if seed is None else seed, False), given=frozenset(given))
+    spec, file = options.chosen(asked, text("script", script) or "", None, None)
+    subject, steps = prepared(spec)
+    changes = {key.strip(): value.strip() for key, _, value in (change.partition("=") for change in spec.all_sets)}
+    return Trace(Machine(spec.machine, changes) if file else chosen, run_script(subject, steps, spec.script, spec.checked))
