@@ -9,6 +9,7 @@ from moscope.errors import UserError
 from moscope.traces.script import OPS
 
 MOST_FS = 10**13  # 10 ms of simulated time
+LONGEST_DELAY_FS = MOST_FS // 100
 MOST_CORES = 1 << 16
 
 
@@ -96,7 +97,7 @@ def _added(given: dict[str, Any]) -> Added:
 
 
 def _delay(given: dict[str, Any]) -> Delay:
-    return Delay(_number(given, "message", (1 << 31) - 1), _number(given, "extra_fs", MOST_FS // 100),
+    return Delay(_number(given, "message", (1 << 31) - 1), _number(given, "extra_fs", LONGEST_DELAY_FS),
                  _number(given, "after", MOST_FS) if "after" in given else 0)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from moscope.stepping.examples import names
 from moscope.stepping.history import run
-from moscope.stepping.spec import Added, Delay, Spec
+from moscope.stepping.spec import LONGEST_DELAY_FS, Added, Delay, Spec
 
 SPEC = Spec("c0 st A@n0; c2 st A@n0; c0 st A@n0", "small")
 PERIOD = 1_250_000 / 3
@@ -166,6 +167,42 @@ def test_an_impossible_change_is_refused_with_its_reason(session: Any) -> None:
     assert session.evaluate("moscope.app.branches.length") == 1
 
 
+def test_a_field_refuses_an_empty_core_and_a_delay_that_the_server_would_refuse(session: Any) -> None:
+    session.keyboard.press("s")
+    session.locator("#ask input").fill("")
+    session.get_by_role("button", name="Next", exact=True).click()
+    assert session.evaluate("document.querySelector('#ask input').validity.valueMissing")
+    session.get_by_role("button", name="Cancel").click()
+    session.keyboard.press("m")
+    session.locator("g.message").first.click()
+    cycles = session.get_by_label("by cycles")
+    cycles.fill("1000000000")
+    session.get_by_role("button", name="Apply").click()
+    assert cycles.evaluate("e => e.validity.rangeOverflow")
+    assert LONGEST_DELAY_FS / PERIOD - 1 < int(cycles.get_attribute("max")) <= LONGEST_DELAY_FS / PERIOD
+    assert session.evaluate("moscope.app.branches.length") == 1
+
+
+@pytest.mark.parametrize(("fragment", "says"), [
+    ("moment=abc", "moment: abc: expected a whole number from 0 to"), ("moment=-1", "moment: -1: expected"),
+    ("example=nosuch", "no example called \"nosuch\""), ("spec=garbage", "spec is damaged"), ("spec=3", "spec is damaged")])
+def test_a_damaged_address_is_reported(session: Any, address: str, fragment: str, says: str) -> None:
+    session.goto(f"{address}#{fragment}")
+    session.reload()
+    session.wait_for_function("window.moscope")
+    session.locator("#notice", has_text=says).wait_for()
+    assert "NaN" not in session.locator("#transport").inner_text()
+
+
+def test_examples_are_listed_by_title_with_their_names(session: Any) -> None:
+    session.keyboard.press("g")
+    session.locator("#ask [name=example]").wait_for()
+    shown = session.locator("#ask [name=example] option").all_inner_texts()
+    races = [text for text in shown if "race" in text and text.startswith("MSI")]
+    assert [text.rpartition(" ")[2] for text in races] == ["(msi-race-write-back)", "(msi-race-upgrade)", "(msi-race-silent-drop)"]
+    assert len(shown) == len(names())
+
+
 def test_an_address_with_another_script_runs_it(session: Any, address: str) -> None:
     session.goto(address + "#script=c1+ld+B%40n1&moment=5")
     session.reload()
@@ -205,7 +242,7 @@ def test_a_link_to_a_fork_runs_its_changes_and_shows_its_view(session: Any) -> N
 def test_a_link_to_an_example_opens_it_with_its_protocol_and_text(session: Any) -> None:
     session.keyboard.press("g")
     session.locator("#ask [name=example]").select_option("msi-life")
-    session.get_by_role("button", name="Apply").click()
+    session.get_by_role("button", name="Open").click()
     session.wait_for_function("moscope.app.history.trace.protocol === 'MSI'")
     session.locator("#ask").wait_for(state="hidden")
     session.keyboard.press("End")
@@ -218,7 +255,7 @@ def test_a_link_to_an_example_opens_it_with_its_protocol_and_text(session: Any) 
 def test_an_example_of_the_server_opens_with_its_text(session: Any) -> None:
     session.keyboard.press("g")
     session.locator("#ask [name=example]").select_option("false-sharing")
-    session.get_by_role("button", name="Apply").click()
+    session.get_by_role("button", name="Open").click()
     session.wait_for_function("moscope.app.history.document.example?.name === 'false-sharing'")
     assert session.evaluate("moscope.state().k") == 0
     assert session.locator("#note").inner_text().startswith("False sharing")

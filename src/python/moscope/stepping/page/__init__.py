@@ -13,6 +13,7 @@ from typing import Any
 
 from moscope.schema.enumerations import SEGMENT
 from moscope.stepping.page.bundle import bundle
+from moscope.stepping.spec import LONGEST_DELAY_FS
 
 FOLDER = Path(__file__).parent
 STYLES = ("base", "frame", "machine", "panels", "protocol", "sequence")
@@ -32,6 +33,7 @@ def html(history_document: dict[str, Any], live: bool = False) -> str:
         "HISTORY": embedded(document),
         "SETTINGS": embedded({
             "live": live,
+            "longest_delay_fs": LONGEST_DELAY_FS,
             "segments": {name: SEGMENT.label(name) for name in SEGMENT.names},
             "meanings": {name: SEGMENT[name].sentence for name in SEGMENT.names},
         }),

@@ -75,11 +75,16 @@ export class Link {
   async show(fields, address) {
     const { app, live } = this.page;
     const script = fields.get("script");
+    const example = fields.get("example");
     if (!live && script && script !== app.history.trace.script) {
       app.say(`The address names another script: ./moscope step '${script}' opens it.`);
       return;
     }
-    if (live && script && !(await this.open(script, fields))) return;
+    if (!live && example && example !== app.history.document.example?.name) {
+      app.say(`The address names another example: ./moscope step --example ${example} opens it.`);
+      return;
+    }
+    if (live && (script || example || fields.has("spec")) && !(await this.open(script ?? app.history.trace.script, fields))) return;
     if (address === this.known) this.place(fields); // else a later address is on its way
   }
 
@@ -88,7 +93,12 @@ export class Link {
     const { app, live } = this.page;
     const example = fields.get("example");
     if (example) return app.history.document.example?.name === example || live.openExample(example);
-    const changes = { added: [], delays: [], ...asObject(fields.get("spec")) };
+    const named = asObject(fields.get("spec") ?? "{}");
+    if (!named) {
+      app.say("The address's spec is damaged, perhaps cut off: expected a JSON object, as Copy link writes it.");
+      return false;
+    }
+    const changes = { added: [], delays: [], ...named };
     const shown = app.history.spec;
     if (script === app.history.trace.script && Object.entries(changes).every(([key, value]) => same(value, shown[key] ?? [])))
       return true;
@@ -103,7 +113,11 @@ export class Link {
     const access = fields.get("access");
     app.access = access !== null && app.history.trace.accesses[access] ? Number(access) : null;
     app.changed("show");
-    app.seek(Number(fields.get("moment") || 0));
+    const moment = Number(fields.get("moment") || 0);
+    const last = app.history.moments.length;
+    const known = Number.isInteger(moment) && moment >= 0 && moment <= last;
+    app.seek(known ? moment : 0);
+    if (!known) app.say(`The address's moment: ${fields.get("moment")}: expected a whole number from 0 to ${last}.`);
   }
 
   copy() {
@@ -116,10 +130,12 @@ export class Link {
   }
 }
 
+/** The JSON object of a text; null if it is none. */
 function asObject(text) {
   try {
-    return JSON.parse(text) || {};
+    const value = JSON.parse(text);
+    return typeof value === "object" && !Array.isArray(value) ? value : null;
   } catch {
-    return {}; // an address that was cut off
+    return null; // an address that was cut off
   }
 }

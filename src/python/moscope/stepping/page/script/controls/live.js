@@ -133,7 +133,8 @@ export class Live {
       app.say("A core's request to its own caches and a message from DRAM cannot be delayed.");
       return;
     }
-    const cycles = h("input", { name: "cycles", type: "number", min: "1", value: "100", required: true, autofocus: true });
+    const max = Math.floor(app.settings.longest_delay_fs / app.history.period); // the server takes no longer one
+    const cycles = h("input", { name: "cycles", type: "number", min: "1", max, value: "100", required: true, autofocus: true });
     this.show(`Delay ${messageName(message)} from ${message.from}`, [h("label", { class: "field" }, "by cycles", cycles)], () => {
       const spec = this.specHere();
       const extra = Math.round(Number(cycles.value) * app.history.period);
@@ -158,10 +159,11 @@ export class Live {
         return h("option", { value: id }, `${messageName(m)} from ${m.from}`);
       }),
     );
-    return this.show("Delay a message", [h("label", { class: "field" }, "message", which)], async () => {
+    const next = async () => {
       setTimeout(() => this.askDelay(app.history.trace.messages[which.value]));
       return true;
-    });
+    };
+    return this.show("Delay a message", [h("label", { class: "field" }, "message", which)], next, "Next");
   }
 
   askCore() {
@@ -170,23 +172,27 @@ export class Live {
       min: "0",
       max: String(Math.max(...this.app.history.machine.chips.flatMap((c) => c.cores))),
       value: "0",
+      required: true,
       autofocus: true,
     });
-    this.show("Add an access", [h("label", { class: "field" }, "core", core)], async () => {
+    const next = async () => {
       setTimeout(() => this.askAccess(Number(core.value)));
       return true;
-    });
+    };
+    this.show("Add an access", [h("label", { class: "field" }, "core", core)], next, "Next");
   }
 
   /** The examples that the server has; the chosen one takes the place of all histories. */
   async askExample() {
     const examples = await (await fetch("examples")).json();
+    examples.sort((a, b) => a.title.localeCompare(b.title, "en", { numeric: true }));
     const which = h(
       "select",
       { name: "example", autofocus: true },
-      examples.map((one) => h("option", { value: one.name }, one.title)),
+      examples.map((one) => h("option", { value: one.name }, `${one.title} (${one.name})`)),
     );
-    this.show("Open an example", [h("label", { class: "field" }, "example", which)], () => this.openExample(which.value));
+    const open = () => this.openExample(which.value);
+    this.show("Open an example", [h("label", { class: "field" }, "example", which)], open, "Open");
   }
 
   fork() {
@@ -194,7 +200,7 @@ export class Live {
     return this.change(this.specHere(), `fork at ${app.now(app.time)}`);
   }
 
-  show(title, fields, done) {
+  show(title, fields, done, label = "Apply") {
     const form = h(
       "form",
       { method: "dialog" },
@@ -204,7 +210,7 @@ export class Live {
       h(
         "div",
         { class: "group" },
-        h("button", { type: "submit" }, "Apply"),
+        h("button", { type: "submit" }, label),
         h("button", { type: "button", on: { click: () => this.dialog.close() } }, "Cancel (Esc)"),
       ),
     );
