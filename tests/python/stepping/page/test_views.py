@@ -145,6 +145,23 @@ def test_a_hidden_line_is_not_stepped_to_nor_shown(race: Any) -> None:
     assert race.locator("#state .line-state").count() == 1
 
 
+def test_a_filter_is_named_where_it_acts(race: Any) -> None:
+    note = race.locator("#filtered")
+    assert note.inner_text() == ""
+    race.keyboard.press("6")
+    for box in race.locator("#filters .checks input").all():
+        box.uncheck()
+    for key in "45":
+        race.keyboard.press(key)
+        assert "Filters hide" in note.inner_text()
+    race.keyboard.press("ArrowRight")
+    assert race.locator("#notice").inner_text() == "There is no further transition that the filters show."
+    race.get_by_role("button", name="Show all").click()
+    assert note.inner_text() == ""
+    race.keyboard.press("ArrowRight")
+    assert race.evaluate("moscope.app.moment.kind") == "transition"
+
+
 def test_the_state_panel_says_who_wrote_which_bytes(open_page: Open, history_of: Callable[[str], Document]) -> None:
     document = history_of(SHARING)
     written = [{"at": a["done"], "transition": None, "controller": f"L1Cache-{a['core']}", "line": "0x10000", "kind": "bytes",

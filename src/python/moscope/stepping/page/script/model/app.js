@@ -73,6 +73,11 @@ export class App {
     } else this.changed("time");
   }
 
+  /** Whether a filter hides anything. */
+  get filtered() {
+    return this.hiddenLines.size > 0 || this.place.controller !== "" || this.place.chip !== "";
+  }
+
   shows(moment) {
     if (this.hiddenLines.has(moment.line)) return false;
     const { controller, chip } = this.place;
@@ -113,7 +118,8 @@ export class App {
     else if (dir < 0 && kind !== "invalidation") this.seek(0);
     else {
       this.changed("show");
-      this.say(`There is no ${dir > 0 ? "further" : "earlier"} ${kind}.`);
+      const where = this.filtered ? " that the filters show" : "";
+      this.say(`There is no ${dir > 0 ? "further" : "earlier"} ${kind}${where}.`);
     }
     return k !== null;
   }

@@ -2,7 +2,7 @@
 // Filters by line, controller and chip, and the list of breakpoints with a form that adds one.
 import { BREAKPOINTS, choices, describe, nextStop } from "../model/breakpoints.js";
 import { lineClass } from "../model/colours.js";
-import { fill, h } from "../dom.js";
+import { byId, fill, h } from "../dom.js";
 
 export class FiltersView {
   constructor(app, panel) {
@@ -31,8 +31,22 @@ export class FiltersView {
   }
 
   draw() {
+    this.drawNote();
     if (this.panel.hidden) return;
     fill(this.panel, this.lines(), this.places(), h("h3", null, "Breakpoints"), this.points(), this.form());
+  }
+
+  /** Above every panel: that a filter is on, and a button that ends it. */
+  drawNote() {
+    const { app } = this;
+    const all = () => {
+      app.hiddenLines.clear();
+      app.place = { controller: "", chip: "" };
+      app.changed("show");
+      app.changed("position");
+    };
+    const button = h("button", { type: "button", on: { click: all } }, "Show all");
+    fill(byId("filtered"), app.filtered && ["Filters hide lines, controllers or chips.", button]);
   }
 
   lines() {
