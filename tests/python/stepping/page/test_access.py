@@ -162,3 +162,31 @@ def test_the_time_line_has_a_bar_of_its_own_for_each_parallel_access(open_page: 
     assert len(bars) == 8
     assert all(y + height <= after for (y, height), (after, _) in itertools.pairwise(bars))
     assert page.evaluate("document.querySelector('#timeline .ticks').getBBox().y") > sum(bars[-1])
+
+
+# Texts of the machine view that cover each other: names of chips and places, states, counts and names of messages.
+COVERED = """() => {
+  const texts = [...document.querySelectorAll("#machine svg text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+  const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4;
+  return texts.flatMap(([name, a], i) => texts.slice(i + 1).filter(([, b]) => over(a, b)).map(([other]) => `${name}/${other}`));
+}"""
+SHARED = "c30 st A@n0; c0 ld B@n0 | c30 ld B@n0"
+NOTE = {"name": "a", "title": "A note", "steps": [{"text": "The text takes room from the machine."}]}
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1024, 768)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_a_state_beside_a_text_covers_neither_number_nor_name(open_page: Open, history_of: Callable[[str], Document],
+                                                              size: tuple[int, int]) -> None:
+    page = open_page({**history_of(SHARED), "example": NOTE}, size)
+    page.keyboard.press("End")
+    assert page.locator("#machine .tag").count() >= 3
+    assert page.locator("#machine .more").count() >= 1
+    assert page.evaluate(COVERED) == []
+
+
+def test_a_messages_name_leaves_states_and_chip_names_free(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page({**history_of("c0 st A@n0; c6 ld A@n0; c6 st A@n0"), "example": NOTE}, (1366, 768))
+    found = page.evaluate("""covered => { const found = [];
+      for (let k = 0; k <= moscope.length; k += 4) { moscope.seek(k); found.push(...eval(covered)()); }
+      return [...new Set(found)].filter((pair) => /chip|^[A-Z]{1,2}[/]|[/][A-Z]{1,2}$/.test(pair)); }""", COVERED)
+    assert found == []

@@ -74,21 +74,25 @@ function arranged(chips, links, aspect) {
 
 function placeChip(history, layout, chip, box) {
   const inner = 8;
-  const unit = box.h < 92 ? 20 : 28; // height of L3, home, DRAM
-  const bar = box.y + box.h - unit - 13;
-  layout.chips.set(chip.chip, { ...box, bar, centre: { x: box.x + box.w / 2, y: bar } });
+  const low = box.h < 92; // a core then has its number above one state, with nothing to spare
+  const unit = low ? 17 : 28; // height of L3, home, DRAM
+  const narrow = box.w < 200;
+  const bar = box.y + box.h - unit - (low ? 11 : 13);
+  layout.chips.set(chip.chip, { ...box, low, bar, centre: { x: box.x + box.w / 2, y: bar } });
   const cores = [...chip.cores].sort((a, b) => a - b);
   const cellW = (box.w - 2 * inner) / Math.max(1, cores.length);
   const of = [...history.controllers.values()].filter((c) => c.chip === chip.chip);
-  const cellTop = box.y + (box.h < 92 ? 15 : 18);
+  const cellTop = box.y + (low ? 14 : 18);
   for (const [i, core] of cores.entries()) {
     const cell = {
       x: box.x + inner + i * cellW + 1.5,
       y: cellTop,
       w: Math.min(cellW - 3, 64),
-      h: bar - cellTop - 6,
+      h: bar - cellTop - (low ? 5 : 6),
       core,
       chip: chip.chip,
+      low,
+      narrow,
     };
     layout.places.set(`core ${core}`, cell);
     for (const c of of.filter((one) => one.core === core)) layout.places.set(c.name, cell);
@@ -108,7 +112,7 @@ function placeChip(history, layout, chip, box) {
   let x = box.x + inner;
   for (const kind of kinds) {
     const w = unitW * weight(kind);
-    const cell = { x: x + 1.5, y: bar + 6, w: w - 3, h: unit, core: null, chip: chip.chip, kind };
+    const cell = { x: x + 1.5, y: bar + (low ? 5 : 6), w: w - 3, h: unit, core: null, chip: chip.chip, kind, low, narrow };
     x += w;
     layout.places.set(`${kind} ${chip.chip}`, cell);
     for (const c of others.filter((one) => one.machine === kind)) layout.places.set(c.name, cell);

@@ -8,7 +8,6 @@ import { fill, h, s } from "../dom.js";
 import { Traffic } from "./traffic.js";
 
 const TAG = 14; // height of a state's label
-const UNIT_NAME = 36; // width of "home" and its margin
 
 export class MachineView {
   constructor(app, panel) {
@@ -65,25 +64,27 @@ export class MachineView {
       { class: "chip" },
       s("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 6, class: "chip-box" }),
       s("line", { x1: box.x + 8, x2: box.x + box.w - 8, y1: box.bar, y2: box.bar, class: "crossbar" }),
-      s("text", { x: box.x + 10, y: box.y + 13, class: "chip-name" }, `chip ${chip}`),
+      s("text", { x: box.x + 10, y: box.y + (box.low ? 11 : 13), class: "chip-name" }, `chip ${chip}`),
       cells,
     );
   }
 
   cell(name, cell, names) {
     const label = cell.core !== null ? `${cell.core}` : roleName(cell.kind);
+    const centred = cell.core !== null && !cell.low;
+    const margin = cell.narrow ? 2 : cell.low ? 3 : 5;
     const tags = s("g", { class: "tags" });
     const group = s(
       "g",
-      { class: cell.core !== null ? "core" : "unit", "data-place": names.at(-1) },
+      { class: `${cell.core !== null ? "core" : "unit"}${cell.narrow ? " narrow" : ""}`, "data-place": names.at(-1) },
       s("rect", { x: cell.x, y: cell.y, width: cell.w, height: cell.h, rx: 3, class: "cell-box" }),
       s(
         "text",
         {
-          x: cell.core !== null ? cell.x + cell.w / 2 : cell.x + 5,
-          y: cell.y + (cell.core !== null ? (cell.h < 32 ? 10 : 12) : cell.h / 2 + 4),
-          class: "cell-name",
-          "text-anchor": cell.core !== null ? "middle" : "start",
+          x: centred ? cell.x + cell.w / 2 : cell.x + margin,
+          y: cell.y + (cell.core !== null ? (cell.low ? 9 : 12) : cell.h / 2 + 4),
+          class: cell.low && cell.core !== null ? "cell-name low" : "cell-name",
+          "text-anchor": centred ? "middle" : "start",
         },
         label,
       ),
@@ -100,7 +101,8 @@ export class MachineView {
         if (event.key === "Enter") pick();
       });
     }
-    for (const one of names) this.tags.set(one, { tags, cell, names, key: "" });
+    const place = { tags, cell, names, key: "", boxes: [] };
+    for (const one of names) this.tags.set(one, place);
     return group;
   }
 
@@ -125,9 +127,16 @@ export class MachineView {
       }
       const key = shown.map((tag) => `${tag.controller} ${tag.line.address} ${tag.state} ${tag.marked}`).join(",");
       if (key === one.key) continue;
-      for (const name of one.names) this.tags.get(name).key = key;
-      fill(one.tags, this.stateTags(one.cell, shown));
+      one.key = key;
+      const tags = this.stateTags(one.cell, shown);
+      one.boxes = tags.filter((tag) => tag.box).map((tag) => tag.box);
+      fill(
+        one.tags,
+        tags.map((tag) => tag.drawn),
+      );
     }
+    const chipNames = [...this.layout.chips.values()].map((box) => ({ x: box.x + 10, y: box.y + 1, w: 38, h: 12 }));
+    this.traffic.labels = [...chipNames, ...[...new Set(this.tags.values())].flatMap((one) => one.boxes)];
     this.traffic.update();
   }
 
@@ -140,18 +149,21 @@ export class MachineView {
     const left = shown.length - tags.length;
     if (left > 0) {
       const spot =
-        cell.core !== null ? { x: cell.x + cell.w - 2, y: cell.y + 11 } : { x: tags.at(-1).left - 3, y: cell.y + cell.h / 2 + 4 };
-      tags.push({ drawn: s("text", { ...spot, "text-anchor": "end", class: "more" }, `+${left}`) });
+        cell.core !== null
+          ? { x: cell.x + cell.w - (cell.narrow ? 0.5 : 2), y: cell.y + (cell.low ? 9 : 11) }
+          : { x: tags.at(-1).box.x - 2, y: cell.y + cell.h / 2 + 4 };
+      const count = cell.core !== null && cell.narrow ? "+" : `+${left}`;
+      tags.push({ drawn: s("text", { ...spot, "text-anchor": "end", class: "more" }, count) });
     }
-    return tags.map((tag) => tag.drawn);
+    return tags;
   }
 
   coreTags(cell, shown) {
-    const low = cell.h < 32;
+    const { low } = cell;
     const room = low ? 1 : Math.max(1, Math.floor((cell.h - 16) / (TAG + 1)));
     return shown.slice(0, room).map((tag, i) => {
-      const y = low ? cell.y + cell.h - TAG - 1 : cell.y + 16 + i * (TAG + 1);
-      return { drawn: this.tag(tag, cell.x + 2, y, cell.w - 4) };
+      const y = low ? cell.y + cell.h - TAG - 0.5 : cell.y + 16 + i * (TAG + 1);
+      return this.tag(tag, cell.x + 2, y, cell.w - 4);
     });
   }
 
@@ -159,10 +171,10 @@ export class MachineView {
     const tags = [];
     let right = cell.x + cell.w - 3;
     for (const [i, tag] of shown.entries()) {
-      const width = 10 + 6.4 * tag.state.length;
+      const width = (cell.narrow ? 6 : 10) + 6.4 * tag.state.length;
       const needed = width + (i < shown.length - 1 ? 15 : 0); // the count of those that do not fit
-      if (i > 0 && right - needed < cell.x + UNIT_NAME) break;
-      tags.push({ drawn: this.tag(tag, right - width, cell.y + (cell.h - TAG) / 2, width), left: right - width });
+      if (i > 0 && right - needed < cell.x + (cell.narrow ? 29 : 36)) break; // "home" and its margin
+      tags.push(this.tag(tag, right - width, cell.y + (cell.h - TAG) / 2, width));
       right -= width + 2;
     }
     return tags;
@@ -174,7 +186,8 @@ export class MachineView {
     const title = `${tag.controller}: ${lineName(history, tag.line.address)} in ${tag.state}: ${meaning}`;
     const kind = `tag ${lineClass(history, tag.line.address)} ${tag.kind}${tag.marked ? " marked" : ""}`;
     const text = s("text", { x: x + width / 2, y: y + 10.5, "text-anchor": "middle" }, tag.state);
-    return s("g", { class: kind }, s("title", null, title), s("rect", { x, y, width, height: TAG, rx: 3 }), text);
+    const drawn = s("g", { class: kind }, s("title", null, title), s("rect", { x, y, width, height: TAG, rx: 3 }), text);
+    return { drawn, box: { x, y, w: width, h: TAG } };
   }
 
   drawLegend() {

@@ -5,6 +5,19 @@ import { fill, s } from "../dom.js";
 import { middle, placeAt, wayOf } from "../model/layout.js";
 import { messageName } from "../model/words.js";
 
+const NAME_HEIGHT = 12;
+const NAME_ROW = 14; // to the name above or below a message
+const NAME_LETTER = 7; // width of one, of a message's name
+// Where a name may be, the best first: right or left of its message (1, -1), and a row above or below it.
+const SPOTS = [
+  [1, 0],
+  [-1, 0],
+  [1, -1],
+  [1, 1],
+  [-1, -1],
+  [-1, 1],
+];
+
 export class Traffic {
   constructor(app) {
     this.app = app;
@@ -12,6 +25,7 @@ export class Traffic {
     this.dots = s("g", { class: "messages" });
     this.layer = s("g", null, this.ways, this.dots);
     this.moving = [];
+    this.labels = []; // boxes of states and chip names, which names of messages leave free
   }
 
   place(layout) {
@@ -101,9 +115,36 @@ export class Traffic {
       while (taken.some((spot) => Math.abs(spot.x - at.x) < 40 && Math.abs(spot.y - at.y) < 11)) at.y += 12;
       taken.push(at);
       one.dot.setAttribute("transform", `translate(${at.x.toFixed(1)} ${at.y.toFixed(1)})`);
-      const right = at.x > this.layout.width - 90;
-      one.dot.lastChild.setAttribute("x", right ? -9 : 9);
-      one.dot.lastChild.setAttribute("text-anchor", right ? "end" : "start");
+      one.at = at;
+    }
+    this.moveNames(this.moving.filter((one) => one.at));
+  }
+
+  /** The name of a message goes where it covers least, and stays where it is while it covers nothing there. */
+  moveNames(moving) {
+    const covered = [...this.labels, ...moving.map(({ at }) => ({ x: at.x - 5, y: at.y - 5, w: 10, h: 10 }))];
+    for (const one of moving) {
+      const name = one.dot.lastChild;
+      const box = (spot) => nameBox(spot, one.at, name.textContent.length * NAME_LETTER);
+      const cost = (spot) => {
+        const own = box(spot);
+        const outside = own.x < 0 || own.y < 0 || own.x + own.w > this.layout.width || own.y + own.h > this.layout.height;
+        return covered.filter((other) => overlap(own, other)).length + (outside ? covered.length : 0);
+      };
+      if (!one.spot || cost(one.spot) > 0) one.spot = SPOTS.reduce((best, spot) => (cost(spot) < cost(best) ? spot : best));
+      const [side, row] = one.spot;
+      name.setAttribute("x", 9 * side);
+      name.setAttribute("y", 4 + row * NAME_ROW);
+      name.setAttribute("text-anchor", side < 0 ? "end" : "start");
+      covered.push(box(one.spot));
     }
   }
+}
+
+function nameBox([side, row], at, w) {
+  return { x: side > 0 ? at.x + 9 : at.x - 9 - w, y: at.y - 6 + row * NAME_ROW, w, h: NAME_HEIGHT };
+}
+
+function overlap(a, b) {
+  return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
