@@ -63,6 +63,21 @@ def test_the_legend_names_every_line_whole(open_page: Open, history_of: Callable
     assert names == [["A@n0", True], ["B@n3", True]]
 
 
+def test_the_legend_counts_the_lines_that_it_does_not_name(open_page: Open, history_of: Callable[[str], Document]) -> None:
+    page = open_page(history_of("; ".join(f"c0 ld {name}@n0" for name in "ABCDEFGHIJ")))
+    assert page.locator(".legend .line-name").count() == 8
+    assert "and 2 more lines" in page.locator(".legend").inner_text()
+
+
+@pytest.mark.parametrize("width", [900, 600, 400])
+def test_a_narrow_page_does_not_scroll_sideways(open_page: Open, history_of: Callable[[str], Document], width: int) -> None:
+    page = open_page(history_of(RACE), (width, 768))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    outside = page.evaluate("[...document.querySelectorAll('header *, footer button, footer select, .tabs button')].filter((e) =>"
+                            " e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.id || e.textContent)")
+    assert outside == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_keeps_its_contrast(open_page: Open, history_of: Callable[[str], Document], scheme: str) -> None:
     page = open_page(history_of(RACE), scheme=scheme)

@@ -7,6 +7,7 @@ import { lineClass, lineName, stateClass, stateMeaning } from "../model/colours.
 import { fill, h, s } from "../dom.js";
 import { Traffic } from "./traffic.js";
 
+const NAMED = 8; // lines in the legend
 const TAG = 14; // height of a state's label
 
 export class MachineView {
@@ -196,6 +197,7 @@ export class MachineView {
     const dot = (kind, text, attributes = null) => h("span", attributes, h("i", { class: `dot ${kind}` }), text);
     const name = (line) =>
       dot(lineClass(app.history, line.address), line.name, { class: "line-name", title: line.name });
+    const lines = app.shownLines();
     fill(
       this.legend,
       box("writable", "may write"),
@@ -204,7 +206,8 @@ export class MachineView {
       box("marked", "changed"),
       dot("filled", "message with data"),
       dot("hollow", "without"),
-      app.shownLines().slice(0, 8).map(name),
+      lines.slice(0, NAMED).map(name),
+      lines.length > NAMED && h("span", null, `and ${lines.length - NAMED} more lines: see Filters`),
     );
   }
 }
