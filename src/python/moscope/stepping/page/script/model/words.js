@@ -241,7 +241,7 @@ function supplier(app, access) {
 function unnumbered(access) {
   if (access.supplier_chip !== null) return `A cache of chip ${access.supplier_chip} supplies the data.`;
   if (!access.segments.some((segment) => segment.name === "crossbar" || segment.name === "link"))
-    return "An older access of the core brings the line.";
+    return "An older access or a prefetch of the core brings the line.";
   if (access.op === "st" || access.op === "rmw")
     return "No data is needed: the core has the line, and waits for permission to write it.";
   return `A controller of the type ${access.supplier} supplies the data.`;
