@@ -210,6 +210,6 @@ def _single(p: Point) -> str:
     rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["wait_share"], 2)),
              number(one["transfers"]), esc(style.LABELS.get(one["class"], one["class"])), code(one["writer"]) if one["writer"] else "",
              code(one["waiter"]) if one["waiter"] else "") for n, one in enumerate(lines[:MOST], 1)]
-    inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transactions", "class", "written by",
-                                               "waited for by"), rows, (4, 5))
+    inner = table("The hottest single lines", ("", "name", "object", "address", "of all waiting", "transactions", "class",
+                                               "last written by", "waited for by"), rows, (4, 5))
     return f'<details class="more"><summary>The {len(rows)} hottest single lines</summary>{inner}</details>'
