@@ -12,9 +12,11 @@ import pytest
 
 from moscope import jsonio
 from moscope.traces import diagram, text
+from moscope.traces import document as trace_document
 from moscope.traces import part as parts
 from moscope.traces.document import UNFINISHED
 from moscope.traces.draw import to_svg
+from moscope.traces.script import ScriptAccess
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--machine", "small")
@@ -167,6 +169,21 @@ def test_the_text_of_a_script_takes_time_in_proportion_to_its_length(monkeypatch
         for i in range(100)]}
     assert [[event.at for event in step] for step in text.lines_of(document)] == [[10 * i, 10 * i + 5] for i in range(100)]
     assert len(made) == 200, "each event is made once"
+
+
+def test_remarks_on_an_access_read_only_its_own_messages_and_transitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the time for all remarks does not grow with the square of the script's length."""
+    events = [{"access": 0}, {"access": 1}, {"access": 0}, {"access": None}]
+    made: dict[str, Any] = {"accesses": [{"id": 0}, {"id": 1}], "messages": events, "transitions": events}
+    read = []
+
+    def remarks(document: dict[str, Any], access: dict[str, Any], delays: object) -> list[str]:
+        read.append([[event["access"] for event in document[kind]] for kind in ("messages", "transitions")])
+        return []
+
+    monkeypatch.setattr(trace_document, "remarks", remarks)
+    trace_document.with_remarks(made, [ScriptAccess(0, "ld", 0, "A@n0")] * 2)
+    assert read == [[[0, 0], [0, 0]], [[1], [1]]]
 
 
 def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path) -> None:

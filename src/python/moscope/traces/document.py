@@ -116,9 +116,18 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
 
 def with_remarks(made: Document, accesses: list[ScriptAccess]) -> Document:
     """The document with remarks on each access, such as false sharing."""
+    messages, transitions = _by_access(made["messages"]), _by_access(made["transitions"])  # else the time is quadratic in the accesses
     for access, scripted in zip(made["accesses"], accesses, strict=True):
-        access["remarks"] = remarks(made, access, scripted.delays)
+        own = {"messages": messages.get(access["id"], []), "transitions": transitions.get(access["id"], [])}
+        access["remarks"] = remarks({**made, **own}, access, scripted.delays)
     return made
+
+
+def _by_access(events: list[dict[str, Any]]) -> dict[int | None, list[dict[str, Any]]]:
+    found: dict[int | None, list[dict[str, Any]]] = {}
+    for event in events:
+        found.setdefault(event["access"], []).append(event)
+    return found
 
 
 WRITES = ("st", "nt", "rmw")

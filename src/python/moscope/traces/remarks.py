@@ -52,15 +52,10 @@ def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
 
 def replaced(document: Document, access: dict[str, Any]) -> list[str]:
     """Lines whose entries in a probe filter, or in another array of the home, were replaced to make room for this access."""
-    names = line_names(document)
-    found = []
-    for t in document["transitions"]:
-        at = int(t["address"], 16)
-        if t["access"] == access["id"] and t["event"].startswith("Replace") and t["machine"] == "Directory" and at != line_of(access):
-            name = names.get(at, t["address"])
-            if name not in found:
-                found.append(name)
-    return found
+    given_up = dict.fromkeys(t["address"] for t in document["transitions"] if t["access"] == access["id"]
+                             and t["event"].startswith("Replace") and t["machine"] == "Directory")
+    names = line_names(document) if given_up else {}
+    return [names.get(int(at, 16), at) for at in given_up if int(at, 16) != line_of(access)]
 
 
 def without_message(document: Document, access: dict[str, Any], delays: Sequence[MessageDelay]) -> list[str]:
