@@ -48,7 +48,7 @@ TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRA
     Column("inlined", "pc", "the functions that were inlined there, as in pairs.parquet"),
     Column("process", "address_space", "name of the last process that had these page tables; `kernel`: they are the kernel's own"),
     Column("writer_function", "writer_pc",
-           "function of `writer_pc`; for user code, looked up in the waiter's address space; null: as 0 of `writer_pc`"),
+           "function of `writer_pc`; for user code, looked up in the waiter's address space; null if `writer_pc` is 0"),
     Column("writer_source", "writer_pc", "file and line of the writer, likewise"),
     Column("writer_inlined", "writer_pc", "the functions that were inlined there, likewise"),
     Column("class", "miss", "miss class; `none` for a `buffer_wait`", replaces=True),
