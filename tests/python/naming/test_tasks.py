@@ -40,16 +40,16 @@ def test_a_reused_mm_structure_gives_each_process_its_own_areas(monkeypatch: pyt
 class FakeGuest:
     """A kernel with one user process, whose address space a test can change and end. Each member of a structure has 8 bytes."""
 
-    MM, AREA, TABLE = 0x8000, 0x9000, 0x10000
+    TASK, MM, AREA, TABLE = 0x2000, 0x8000, 0x9000, 0x10000
     MEMBERS = ("tasks", "pid", "mm", "comm", "pgd", "mmap", "vm_start", "vm_end", "vm_file", "vm_next", "vm_ops", *LAYOUT)
 
     def __init__(self) -> None:
         at = {name: 8 * n for n, name in enumerate(self.MEMBERS)}
-        init, task = 0x1000, 0x2000
+        init, task = 0x1000, self.TASK
         self.words = {init + at["tasks"]: task + at["tasks"], task + at["tasks"]: init + at["tasks"], task + at["pid"]: 7,
                       task + at["mm"]: self.MM, self.MM + at["pgd"]: self.TABLE, self.MM + at["mmap"]: self.AREA,
                       self.MM + at["map_count"]: 1, self.AREA + at["vm_start"]: 0x4000, self.AREA + at["vm_end"]: 0x5000}
-        self.at, self.init = at, init
+        self.at, self.init, self.name = at, init, "misc"
 
     def needed(self, name: str) -> int:
         return self.init
@@ -72,10 +72,15 @@ class FakeGuest:
         return self.words.get(address + self.offset(structure, path), 0)
 
     def get_text(self, address: int, structure: str, path: str) -> str:
-        return "misc"
+        return self.name
 
     def read(self, address: int, size: int) -> bytes:
         return b"".join(self.words.get(at, 0).to_bytes(8, "little") for at in range(address, address + size, 8))
+
+    def execute(self, name: str) -> None:
+        """The process executes another program, in a new address space."""
+        mm, self.name = self.MM + 0x4000, name
+        self.words |= {self.TASK + self.at["mm"]: mm, mm + self.at["pgd"]: self.TABLE + 0x1000}
 
     def end(self) -> None:
         """The process ends, and its memory has other contents."""
@@ -118,7 +123,22 @@ def test_the_areas_of_a_process_are_read_again_only_if_they_have_changed(monkeyp
 def test_a_process_runs_until_an_observation_does_not_find_it() -> None:
     guest = FakeGuest()
     tasks = observed(guest)
-    assert tasks.running("misc") and not tasks.running("other")
+    assert tasks.running("misc")
     guest.end()
     tasks.observe()
     assert not tasks.running("misc")
+
+
+def test_a_process_runs_on_if_it_executes_a_program_of_another_name() -> None:
+    guest = FakeGuest()
+    tasks = observed(guest)
+    guest.execute("python3")
+    tasks.observe()
+    assert tasks.running("misc") and tasks.running("python3")
+    guest.end()
+    tasks.observe()
+    assert not tasks.running("misc") and not tasks.running("python3")
+
+
+def test_a_program_that_no_process_has_been_called_after_is_not_taken_for_one_that_has_ended() -> None:
+    assert observed(FakeGuest()).running("script.py")

@@ -232,7 +232,8 @@ class Namer:
         return known.name if known else ""
 
     def running(self, name: str) -> bool:
-        """Whether a process of this name ran when the guest's memory was last read; also true if the kernel was not found."""
+        """Whether a process that has had this name ran when the guest's memory was last read; also true if none has had it, or if the
+        kernel was not found."""
         return not self._guest.found or self._tasks.running(name)
 
     # --- lines ------------------------------------------------------------------------------------------------------

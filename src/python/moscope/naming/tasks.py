@@ -56,6 +56,7 @@ class Tasks:
         self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table, because structures are reused
         self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which differ when the structure belongs to another process
         self._alive: set[int] = set()  # the mm structures of the processes that were seen last
+        self._pids: dict[str, set[int]] = {}  # the processes that have had a name
         self._layouts: dict[tuple[int, int], bytes] = {}  # LAYOUT by structure and page table
         self._observed: dict[bytes, list[Area]] = {}  # areas by LAYOUT
 
@@ -146,15 +147,18 @@ class Tasks:
         except Unreadable:
             exe = ""
         self._alive.add(mm)
-        self.processes[table] = Process(guest.get_text(task, "task_struct", "comm"), guest.get(task, "task_struct", "pid"),
-                                        exe, mm, table)
+        name, pid = guest.get_text(task, "task_struct", "comm"), guest.get(task, "task_struct", "pid")
+        self._pids.setdefault(name, set()).add(pid)
+        self.processes[table] = Process(name, pid, exe, mm, table)
 
     def process(self, cr3: int) -> Process | None:
         return self.processes.get(cr3 & TABLE_MASK)
 
     def running(self, name: str) -> bool:
-        """Whether a process of this name had not ended when the tasks were last read."""
-        return any(one.name == name[:NAME_BYTES] and one.mm in self._alive for one in self.processes.values())
+        """Whether a process that has had this name had not ended when the tasks were last read. Also true if none has had it, because
+        a program may have another name from its start, as a script that `env` starts."""
+        pids = self._pids.get(name[:NAME_BYTES])
+        return pids is None or any(one.pid in pids and one.mm in self._alive for one in self.processes.values())
 
     def stack_of(self, address: int) -> str | None:
         """The process whose kernel stack contains an address."""
