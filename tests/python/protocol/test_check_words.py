@@ -12,3 +12,7 @@ def test_only_the_first_violation_is_printed_with_its_transitions() -> None:
         *FIRST.splitlines(), "core 0: load of 2 bytes", "core 0: load of 2 bytes",
         "(--json lists the last transitions of the other lines, too)"]
     assert violation_lines([FIRST]) == FIRST.splitlines() and not violation_lines([])
+
+
+def test_violations_without_transitions_have_no_remark_about_them() -> None:
+    assert violation_lines(["protocol error: stuck", "core 0: load of 2 bytes"]) == ["protocol error: stuck", "core 0: load of 2 bytes"]

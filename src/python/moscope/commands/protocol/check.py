@@ -247,5 +247,7 @@ def violation_lines(violations: list[str]) -> list[str]:
     """The first violation with the last transitions of its line, and one line for each of the others."""
     if not violations:
         return []
-    rest = [text.splitlines()[0] for text in violations[1:]]
-    return [*violations[0].splitlines(), *rest, *(["(--json lists the last transitions of the other lines, too)"] if rest else [])]
+    rest = [text.splitlines() for text in violations[1:]]
+    more = any(len(lines) > 1 for lines in rest)
+    return [*violations[0].splitlines(), *(lines[0] for lines in rest),
+            *(["(--json lists the last transitions of the other lines, too)"] if more else [])]
