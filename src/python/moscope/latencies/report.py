@@ -4,7 +4,7 @@
 from pathlib import Path
 from typing import Any
 
-from moscope.config.bindings import roles_of
+from moscope.config.bindings import of_role
 from moscope.experiment import Subject
 from moscope.latencies.bandwidth import Bandwidth
 from moscope.latencies.references import note
@@ -53,7 +53,7 @@ def remarks(rows: list[Row], home: str) -> dict[str, str]:
 
 def home_type(subject: Subject) -> str:
     """The machine type of the homes; empty if the protocol has none."""
-    return next((str(m["type"]) for m in subject.interface["machines"] if roles_of(m).role == "home"), "")
+    return min(of_role(subject.interface, "home"), default="")
 
 
 def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth], out: Path) -> None:
