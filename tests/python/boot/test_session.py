@@ -297,8 +297,8 @@ def test_the_tail_is_of_the_last_lines() -> None:
 
 
 @pytest.mark.parametrize(("piped", "lines"), [
-    (b"", []), (b"nproc\nexit", ["nproc", "exit"]), (b"a\r\n\nb\n", ["a", "", "b"]),
+    (b"", []), (b"nproc\nexit", ["nproc", "exit"]), (b"a\r\n\nb\n", ["a", "", "b"]), (b"a\rb\n", ["a", "b"]),
     ("echo 'one\f\u2028\x85line'\n".encode(), ["echo 'one\f\u2028\x85line'"]),
 ])
-def test_piped_input_is_typed_by_its_line_feeds_alone(piped: bytes, lines: list[str]) -> None:
+def test_piped_input_is_divided_at_line_feeds_and_carriage_returns_alone(piped: bytes, lines: list[str]) -> None:
     assert session.piped_lines(io.BytesIO(piped)) == lines

@@ -191,7 +191,8 @@ def tail(log: bytes, lines: int = 25) -> str:
 
 
 def piped_lines(stdin: BinaryIO) -> list[str]:
-    """All lines of an input that is not a terminal, to be typed. Other separators that Unicode knows are characters of a line."""
+    """All lines of an input that is not a terminal, to be typed. Line feeds and carriage returns end a line; other separators that Unicode
+    knows are characters of it."""
     try:
         return [line.removesuffix("\n") for line in io.StringIO(stdin.read().decode(), newline=None)]
     except UnicodeDecodeError as error:
