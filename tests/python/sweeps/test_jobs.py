@@ -126,6 +126,15 @@ def test_the_command_of_a_point_repeats_it_in_any_folder(name: str, params: dict
     assert {str(Path("m/MSI.slicc").absolute()), str(Path("m/own.py").absolute())} <= set(words)
 
 
+@pytest.mark.parametrize("name, value, said", [
+    ("program", "./misc 5 'a b'", "{here}/misc 5 'a b'"), ("program", "misc 5", "misc 5"), ("workload", "../w:one", "{here}/../w:one"),
+    ("workload", "counter", "counter"), ("kernel", "k/bzImage", "{here}/k/bzImage"), ("kernel", "pk-7", "pk-7"),
+    ("stdin", "text", "{here}/text"), ("take", "data", "{here}/data"),
+])
+def test_the_command_of_a_run_repeats_it_in_any_folder(name: str, value: str, said: str) -> None:
+    assert jobs.find("run").words_of(name, value) == [f"--{name}", said.format(here=Path().absolute())]
+
+
 def test_several_values_of_a_set_make_a_run_a_sweep() -> None:
     given = Options(workload="counter", kernel="stock,pk", cores="1,4", windows=1)
     spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz", "dram.channels=1"], seed=3), given)

@@ -29,6 +29,7 @@ USUAL_WINDOWS = 16
 ONE = ("workload", "kernel", "cores")  # options of which `moscope run` takes several values, but a point only one
 # Options that `moscope run` takes repeatedly. Here, such a parameter is one text whose words are separated as in a shell.
 REPEATED = {"packages": "with", "variables": "env", "count": "count"}
+FILES = ("stdin", "take", "workload", "kernel", "program")  # options that may name a file or folder
 
 
 def parameter(option: str) -> str:
@@ -82,7 +83,7 @@ class Run(Job):
     def words_of(self, name: str, value: Value) -> list[str]:
         if name in REPEATED.values():
             return [word for one in words(name, value) for word in (f"--{name}", one)]
-        return super().words_of(name, value)
+        return [f"--{name}", in_any_folder(name, text(value))] if name in FILES else super().words_of(name, value)
 
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The numbers of a point, those in `cycles` as cycles.busy and so on, and its texts."""
@@ -121,6 +122,14 @@ class Run(Job):
 
         found = duckdb.sql(LINES.format(file=scan(folder / "lines.parquet")))
         return found.to_arrow_table() if found else None
+
+
+def in_any_folder(option: str, value: str) -> str:
+    """A value of one of FILES with the path from the root. A workload, kernel or program without a slash is taken for a name."""
+    if option == "program":
+        first, *rest = shlex.split(value)
+        return shlex.join([str(Path(first).absolute()), *rest]) if "/" in first else value
+    return str(Path(value).absolute()) if "/" in value or option in ("stdin", "take") else value
 
 
 def kind_of(one: options.Point) -> str:
