@@ -122,10 +122,10 @@ def probe_evaluates(expr: Expr, port: ast.InPort) -> bool:
 def reads_more_than_a_line(expr: Expr, depth: int = 0) -> bool:
     """Whether an expression, or a function that it calls, reads the clock, the number of messages or TBEs, or a variable of the
     controller other than a table by address."""
-    given: set[int] = set()  # the time in isReady, which a message that is there has reached
+    given: set[int] = set()  # the time in isReady of an in_port, which a message that is there has reached; not that of a timer
     for inner in ast.walk_expr(expr):  # outer before inner
         match inner:
-            case ast.MethodCall(name="isReady", args=args):
+            case ast.MethodCall(name="isReady", object=ast.Name(kind="in_port"), args=args):
                 given.update(map(id, args))
             case ast.MethodCall(name=name) if name in _COUNTS:
                 return True

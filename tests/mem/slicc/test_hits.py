@@ -143,6 +143,7 @@ def test_an_event_chosen_by_what_another_port_holds_is_not_a_hit(tmp_path: Path)
 
 
 VARIABLES = """bool draining, default="false";
+TimerTable leases;
 Cycles curCycle();
 bool isDraining() {
   return draining;
@@ -152,13 +153,14 @@ bool isDraining() {
 
 
 def with_variables(cache: str) -> str:
-    """A cache with a variable, the clock and the number of its free TBEs."""
+    """A cache with a variable, a table of timers, the clock and the number of its free TBEs."""
     counts = replaced("  bool isPresent(Addr);\n", "  bool isPresent(Addr);\n  bool areNSlotsAvailable(int, Tick);\n", cache)
     return replaced("Event request_to_event", f"{VARIABLES}Event request_to_event", counts)
 
 
 @pytest.mark.parametrize(("condition", "pure"), [("draining", False), ("isDraining()", False), ("curCycle() > intToCycles(5000)", False),
                                                  ("TBEs.areNSlotsAvailable(2, clockEdge())", False),
+                                                 ("leases.isReady(clockEdge())", False), ("leases.isSet(in_msg.LineAddress)", True),
                                                  ("TBEs.isPresent(in_msg.LineAddress)", True)])
 def test_an_event_that_may_change_without_a_transition_of_the_line_is_not_a_hit(tmp_path: Path, condition: str, pure: bool) -> None:
     """A port remembers a hit until such a transition."""
