@@ -24,12 +24,12 @@ class SamplePoints {
             left_ += standing;
         }
         while (left_ < 0) {
-            standing += period_;
+            standing += length_;
             draw(left_ + after_);
         }
         return standing;
     }
-    /// From the next point on, periods are twice as long.
+    /// Periods are twice as long from the one after the next point's on.
     void widen() { period_ *= 2; }
 
   private:
@@ -38,10 +38,12 @@ class SamplePoints {
         const auto at = static_cast<Tick>(random_.below(static_cast<std::uint64_t>(period_)));
         left_ = begin + at;
         after_ = period_ - at;
+        length_ = period_;
     }
 
     Tick left_ = 0, after_ = 0; ///< waiting until the next point, and from it to the end of its period
-    Tick period_;
+    Tick length_ = 0;           ///< of the period of that point
+    Tick period_;               ///< of those that follow
     Rng random_;
 };
 

@@ -51,4 +51,16 @@ TEST(SamplePoints, SamplesStandForAllOfTheWaitingToWithinAPeriod) {
     }
 }
 
+TEST(SamplePoints, APointThatWasDrawnBeforePeriodsWidenStandsForAnEarlierPeriod) {
+    SamplePoints points(1, kPeriod);
+    std::vector<Tick> standing;
+    while (standing.size() < 4)
+        if (points.waited(100)) {
+            standing.push_back(points.take());
+            if (standing.size() == 1)
+                points.widen();
+        }
+    EXPECT_EQ(standing, (std::vector<Tick>{kPeriod, kPeriod, 2 * kPeriod, 2 * kPeriod}));
+}
+
 } // namespace
