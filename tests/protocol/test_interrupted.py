@@ -12,8 +12,8 @@ import pytest
 
 from moscope import paths
 from moscope.cli import Shared
-from moscope.commands.protocol.check import without_script
 from moscope.errors import UserError
+from moscope.protocol.testing import without_script
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("c.toml: Permission denied: expected a file that can be written")])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """moscope, a full-system simulator of the 48-core Opteron machine of the MOSBENCH paper: its Python interface (docs/python.md).
 
-`moscope.latency`, `moscope.trace`, `moscope.run` and `moscope.sweep` are what the commands of these names do, and return tables.
-They are loaded when they are first used, so that the command line starts quickly. No sub-package has the name of a function, which
-importing it would hide. The native module `moscope._engine` is in the build folder of the variant in use.
+`moscope.latency`, `moscope.trace`, `moscope.run` and `moscope.sweep` are what the commands of these names do, `moscope.check` and
+`moscope.verify` what those of `moscope protocol` do. They are loaded when they are first used, so that the command line starts
+quickly. No sub-package has the name of a function, which importing it would hide. The native module `moscope._engine` is in the
+build folder of the variant in use.
 """
 
 import importlib
@@ -13,18 +14,22 @@ from moscope._version import VERSION as __version__
 from moscope.paths import native_package
 
 if TYPE_CHECKING:
+    from moscope.api import Check as Check
     from moscope.api import Latency as Latency
     from moscope.api import Machine as Machine
     from moscope.api import Progress as Progress
     from moscope.api import Run as Run
     from moscope.api import Sweep as Sweep
     from moscope.api import Trace as Trace
+    from moscope.api import Verification as Verification
+    from moscope.api import check as check
     from moscope.api import latency as latency
     from moscope.api import machines as machines
     from moscope.api import open_run as open_run
     from moscope.api import run as run
     from moscope.api import sweep as sweep
     from moscope.api import trace as trace
+    from moscope.api import verify as verify
     from moscope.errors import BuildFailed as BuildFailed
     from moscope.errors import GuestDied as GuestDied
     from moscope.errors import MoscopeError as MoscopeError
@@ -35,8 +40,8 @@ if TYPE_CHECKING:
 
 __path__.append(str(native_package()))
 
-_FUNCTIONS = ("latency", "machines", "open_run", "run", "sweep", "trace")
-_CLASSES = ("Latency", "Machine", "Progress", "Run", "Sweep", "Trace")
+_FUNCTIONS = ("check", "latency", "machines", "open_run", "run", "sweep", "trace", "verify")
+_CLASSES = ("Check", "Latency", "Machine", "Progress", "Run", "Sweep", "Trace", "Verification")
 _ERRORS = ("BuildFailed", "GuestDied", "MoscopeError", "ProtocolError", "SimulatorBug", "UserError", "WorkloadFailed")
 _HOME = {**dict.fromkeys((*_FUNCTIONS, *_CLASSES), "moscope.api"), **dict.fromkeys(_ERRORS, "moscope.errors")}
 __all__ = ["__version__", *_FUNCTIONS, *_CLASSES, *_ERRORS]

@@ -5,8 +5,10 @@ results whose tables are Arrow tables."""
 from moscope.api.latencies import Latency, latency
 from moscope.api.machine import Machine, machines
 from moscope.api.progress import Progress
+from moscope.api.protocols import Check, Verification, check, verify
 from moscope.api.runs import Run, open_run, run
 from moscope.api.sweeps import Sweep, sweep
 from moscope.api.traces import Trace, trace
 
-__all__ = ["Latency", "Machine", "Progress", "Run", "Sweep", "Trace", "latency", "machines", "open_run", "run", "sweep", "trace"]
+__all__ = ["Check", "Latency", "Machine", "Progress", "Run", "Sweep", "Trace", "Verification", "check", "latency", "machines", "open_run",
+           "run", "sweep", "trace", "verify"]

@@ -37,6 +37,11 @@ class Call(Shared):
         else:
             super().say(text)
 
+    def at(self, phase: str, share: float) -> None:
+        """For the caller's function alone: how much of the task is done."""
+        if self.watcher:
+            self.watcher(Progress("", phase, share))
+
 
 def call(machine: Machine, seed: int, progress: Watcher, out: Path | None = None) -> Call:
     watcher = progress if callable(progress) else None

@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope protocol verify`: every state of a small machine (contracts: moscope.verify/1)."""
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from moscope import errors
 from moscope.cli import Shared, command
-from moscope.errors import UserError, unknown_name
 from moscope.wording import number
 
-if TYPE_CHECKING:
-    from moscope.protocol.verify import Bounds
-
 UNREACHED_SHOWN = 20
-MAX_THREADS = 64
 
 
 @command(unused=("seed",))
@@ -51,56 +45,16 @@ def verify(shared: Shared,
                                                help="Time for shortening that script; 0: write no script.")] = 20,
            ) -> int:
     """Explore every state that a small machine with this protocol can reach, with messages in every order."""
-    from moscope.commands.protocol.check import without_script
-    from moscope.config import bytes_of
-    from moscope.protocol import check as protocol_check
-    from moscope.protocol import verify as protocol_verify
-    from moscope.traces import files as trace_files
+    from moscope.commands.protocol.check import words
+    from moscope.protocol import verification
+    from moscope.protocol.verify import Bounds
 
-    wanted = tuple(r for r in requests.split(",") if r)
-    for name in wanted:
-        if name not in protocol_verify.REQUESTS:
-            raise unknown_name("--requests", "kind of request", name, list(protocol_verify.REQUESTS))
-    devices = tuple(r for r in device.split(",") if r)
-    for name in devices:
-        if name not in protocol_verify.DEVICE:
-            raise unknown_name("--device", "kind of request", name, list(protocol_verify.DEVICE))
-    protocol_check.check_shrinking("--shrink", shrink)
-    if not wanted:
-        raise UserError(f"--requests: nothing: expected some of {', '.join(protocol_verify.REQUESTS)}")
-    if seconds < 1:
-        raise UserError(f"--seconds: {seconds}: expected 1 or more")
-    if not 0 <= threads <= MAX_THREADS:
-        raise UserError(f"--threads: {threads}: expected 0 to {MAX_THREADS}")
-    bounds = protocol_verify.Bounds(caches, chips, homes, lines, wanted, devices, evict=evict, symmetry=symmetry, reduce=reduce,
-                                    pending=pending, messages=messages)
-    bounds.check()
-    trace_files.check_target(counterexample, ".toml")
-    answer = protocol_verify.verified(protocol, shared.machine, shared.sets, bounds, bytes_of("--memory", memory), seconds,
-                                      threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
-    script = None
-    file = counterexample or Path(f"{Path(protocol).stem}.counterexample.toml")
-    if "violation" in answer and shrink:
-        script = without_script(shared, lambda: _script(shared, protocol, bounds, answer["steps"], file, shrink))
-    document = protocol_verify.document(Path(protocol).stem, bounds, answer, script)
-    shared.answer(document, lambda: _print(document, without_a_script(document["steps"], file, shrink)))
+    bounds = Bounds(caches, chips, homes, lines, words(requests), words(device), evict=evict, symmetry=symmetry, reduce=reduce,
+                    pending=pending, messages=messages)
+    asked = verification.Asked(protocol, bounds, memory, seconds, threads, counterexample, shrink)
+    document = verification.run(shared, asked)
+    shared.answer(document, lambda: _print(document, without_a_script(document["steps"], asked.file, shrink)))
     return errors.OK if document["ok"] else errors.FOUND
-
-
-def _script(shared: Shared, protocol: str, bounds: "Bounds", steps: list[dict[str, Any]], file: Path, seconds: int) -> str | None:
-    """The script file that repeats a violation on the engine, if there is one."""
-    from moscope import buildproto
-    from moscope.protocol import check, verify_script
-    from moscope.protocol import verify as protocol_verify
-    from moscope.protocol.counterexample.write import Origin
-
-    shared.say("replaying the violation on the engine")
-    sets = [*shared.sets, *protocol_verify.shape(bounds)]
-    subject = check.prepare(protocol, shared.machine, sets, homes=bounds.homes, report=shared.say)
-    origin = Origin(protocol if protocol in buildproto.known_protocols() else str(Path(protocol).absolute()),
-                    str(Path(shared.machine).absolute()) if shared.machine.endswith(".py") else shared.machine, tuple(sets),
-                    bounds.caches, "tiny", bounds.homes)
-    return verify_script.counterexample(steps, subject, origin, file, seconds)
 
 
 def without_a_script(steps: list[dict[str, Any]], file: Path, seconds: int) -> str:
