@@ -175,7 +175,7 @@ bool FullSystem::leave_detailed(unsigned host_ms) {
     if (!impl_->detailed->leave([&] { return Clock::now() >= end; }))
         return false;
     impl_->leaving = false;
-    if (!impl_->board->ending.state.empty())
+    if (!impl_->left_with && !impl_->board->ending.state.empty())
         impl_->left_with = impl_->ended();
     return true;
 }
