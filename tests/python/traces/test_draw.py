@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+import moscope
 from moscope import errors, paths
 from moscope.traces import diagram, files
 from moscope.traces.draw import STRIP, Box, Drawing, Head, Line, Text, to_png
@@ -51,4 +52,6 @@ def test_a_picture_that_is_too_large_to_be_read_is_refused_or_left_out(tmp_path:
         files.write_diagrams(document, tmp_path / "t.svg", tmp_path / "t.png")
     assert not list(tmp_path.iterdir())
     assert "no trace.png" in files.write_folder(tmp_path / "out", document)
+    with pytest.warns(UserWarning, match="no trace.png"):
+        moscope.Trace(moscope.Machine("small"), document).save(tmp_path / "saved")
     assert sorted(path.name for path in (tmp_path / "out").glob("trace.*")) == ["trace.json", "trace.svg"]

@@ -2,6 +2,7 @@
 """`moscope.trace`: a few scripted accesses with every message and transition, as tables and as a diagram."""
 
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,10 +86,12 @@ class Trace:
         return draw.to_svg(diagram.draw(self.document))
 
     def save(self, folder: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes `trace.json`, `trace.svg` and `trace.png`, as `--out` does. Raises UserError if the folder cannot be written."""
+        """Writes `trace.json`, `trace.svg` and `trace.png`, as `--out` does; a PNG that would be too large to be read is left out, with
+        a warning. Raises UserError if the folder cannot be written."""
         from moscope.traces import files
 
-        files.write_folder(Path(place("folder", folder) or ""), self.document)
+        if remark := files.write_folder(Path(place("folder", folder) or ""), self.document):
+            warnings.warn(remark, stacklevel=2)
 
     def _repr_html_(self) -> str:
         from moscope.traces.text import not_done, supplier_text
