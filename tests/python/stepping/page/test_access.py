@@ -197,6 +197,8 @@ def test_a_state_beside_a_text_covers_neither_number_nor_name(open_page: Open, h
     assert page.locator("#machine .tag").count() >= 3
     assert page.locator("#machine .more").count() >= 1
     assert page.evaluate(COVERED) == []
+    bottom = page.evaluate("Math.max(...[...document.querySelectorAll('#machine .chip-box')].map(b => b.getBoundingClientRect().bottom))")
+    assert bottom <= page.locator("#machine .legend").bounding_box()["y"]
 
 
 def test_a_messages_name_leaves_states_and_chip_names_free(open_page: Open, history_of: Callable[[str], Document]) -> None:

@@ -19,7 +19,8 @@ export function layoutOf(history, width, height) {
   const h = Math.max(72, Math.min(190, (height - 2 * MARGIN - (rows - 1) * gapY) / rows));
   const left = Math.max(MARGIN, (width - columns * w - (columns - 1) * GAP_X) / 2);
   const top = Math.max(MARGIN, (height - rows * h - (rows - 1) * gapY) / 2);
-  const layout = { width, height, chips: new Map(), places: new Map(), links: new Map() };
+  const needed = top + rows * h + (rows - 1) * gapY + MARGIN; // more than the height of a low window
+  const layout = { width, height: Math.max(height, needed), chips: new Map(), places: new Map(), links: new Map() };
   for (const [slot, chip] of order.entries()) {
     if (chip === null) continue;
     const x = left + (slot % columns) * (w + GAP_X);

@@ -36,7 +36,7 @@ export class MachineView {
     const layout = layoutOf(this.app.history, width, height);
     this.layout = layout;
     this.tags = new Map();
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${layout.height}`);
     this.svg.setAttribute("width", width);
     this.svg.setAttribute("height", height);
     const chips = [...layout.chips].map(([chip, box]) => this.chip(chip, box));
