@@ -153,6 +153,16 @@ def test_a_checkpoint_remembers_whether_its_guest_prompts(tmp_path: Path, checkp
     assert made.prompts == prompts == made.config["info"]["prompts"], "and so does one of the resumed run"
 
 
+def test_a_script_is_refused_where_the_checkpoints_machine_runs_one(tmp_path: Path, checkpoint: Path,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    config = json.loads(engine.checkpoint_config(checkpoint))
+    config["info"]["script"] = True
+    monkeypatch.setattr(engine, "checkpoint_config", lambda _: json.dumps(config))
+    script = tmp_path / "job.sh"
+    script.write_text("echo hello\n")
+    assert "runs a script, so no shell waits" in refusal(tmp_path, resume=checkpoint, script=script)
+
+
 def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpoint: Path) -> None:
     disk = tmp_path / "disk"
     copy = tmp_path / "copy"

@@ -24,7 +24,7 @@ def planned(out: Path, **changes: Any) -> plan.Plan:
               "info": {"machine": "opteron48", "append": "console=ttyS0",
                        "kernel": {"name": "distro", "release": "6.1", "sha256": "0" * 64, "origin": "x"}}}
     wanted = plan.Plan(config, out, **changes)
-    if wanted.checkpoint_at:
+    if wanted.checkpoint_at and wanted.checkpoint_at not in config["markers"]:
         config["markers"].append(wanted.checkpoint_at)
     return wanted
 
@@ -47,6 +47,35 @@ def test_lines_are_typed_one_at_each_prompt_and_then_the_input_ends(fake: Fake, 
     assert outcome.ended == "poweroff" and document["ok"]
     assert (tmp_path / "out" / "console.txt").read_bytes() == log
     assert log.decode().endswith("ran uname\r\nmoscope# ")
+
+
+def test_the_lines_of_one_command_are_typed_at_the_shells_second_prompt(fake: Fake, tmp_path: Path) -> None:
+    def looping() -> Script:
+        typed = yield "moscope# "
+        while typed not in ("done\n", "\x04"):
+            typed = yield f"\x1b[6n{typed.strip()}\r\n> "
+        yield "done\r\n1\r\n2\r\n> not a prompt\r\n> "  # of a program
+        while (yield "moscope# ") != "\x04":
+            pass
+        return POWEROFF
+
+    made = fake(looping)
+    lines = ["for i in 1 2", "do", "echo $i", "done", "uname"]
+    outcome, _, _ = run.run(planned(tmp_path / "out").with_lines(lines))
+    assert outcome.ended == "poweroff" and made[0].typed == [*(f"{line}\n" for line in lines), "\x04"]
+
+
+@pytest.mark.parametrize("prompt", ["moscope# ", "> "], ids=["a shell that a line started", "a command without its end"])
+def test_the_end_of_the_input_is_typed_until_the_guests_shell_ends(fake: Fake, tmp_path: Path, prompt: str) -> None:
+    def inner() -> Script:
+        typed = yield "moscope# "
+        assert (yield f"{typed.strip()}\r\n{prompt}") == "\x04"
+        assert (yield "\r\nmoscope# ") == "\x04"
+        return POWEROFF
+
+    made = fake(inner)
+    assert run.run(planned(tmp_path / "out").with_lines(["sh"]))[0].ended == "poweroff"
+    assert made[0].typed == ["sh\n", "\x04", "\x04"]
 
 
 def test_the_document_fits_its_schema_and_names_the_files(fake: Fake, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ All errors in options are found here, before the first tick. A checkpoint contai
 `--from` needs no option that describes one.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ DEFAULT_OUT = Path("moscope-out/boot")
 COMMAND_LINE = "console=ttyS0"
 # The last line that Linux prints when it has given up.
 PANIC = "---[ end Kernel panic"
+# The shell's prompt for the rest of a command, such as a loop or a here-document.
+CONTINUATION = "\n> "
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class Plan:
     @property
     def nodes(self) -> int:
         return int(self.config["chips"])
+
+    def with_lines(self, lines: list[str]) -> "Plan":
+        """The same run, in which these lines are typed. They may be parts of a command, for which the shell has another prompt."""
+        markers = sorted({*self.config["markers"], CONTINUATION})
+        return dataclasses.replace(self, typed=lines, config={**self.config, "markers": markers})
 
 
 def make(shared: Shared, options: Options, machine: Machine | None = None) -> Plan:
@@ -147,7 +155,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
     chosen = kernel.find("distro" if options.kernel is None else options.kernel, shared.say)
     append = " ".join(part for part in (COMMAND_LINE, chosen.append, options.append) if part)
     info: dict[str, Any] = {"machine": machine.name, "kernel": chosen.document(), "append": append,
-                            "checkpoint_at": marker(options.checkpoint_at)}
+                            "checkpoint_at": marker(options.checkpoint_at), "script": options.script is not None}
     config = {
         **platform(machine), "cores": cores, "seed": shared.seed, "restore": False, "append": append, "info": info,
         "kernel": str(chosen.image.absolute()), "initrd": "", "disk": "", "disk_read_only": False,
@@ -185,7 +193,11 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
                "disk": _disk_of(options, config["info"].get("disk"), out)}
+    if options.script and config["info"].get("script"):
+        raise UserError(f"--script: {options.script}: {options.resume} was taken of a machine that runs a script, so no shell waits: "
+                        "expected no --script, or a checkpoint of a boot without a script")
     typed = script_lines(options.script) if options.script else None
+    config["info"]["script"] = bool(config["info"].get("script") or options.script)
     at_prompt = config["info"]["checkpoint_at"] == initramfs.PROMPT
     config["info"]["checkpoint_at"] = marker(options.checkpoint_at)  # recorded in the run's own checkpoint
     return Plan(config, out, marker(options.checkpoint_at), options.resume, typed, at_prompt,

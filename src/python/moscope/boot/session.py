@@ -2,7 +2,7 @@
 """One run of a machine: steps the engine, moves bytes between its console and the host's, takes the checkpoint, and reports
 how the run ended.
 
-Without a terminal, input is typed one line at each prompt of the guest. The engine stops shortly after a marker has appeared,
+Without a terminal, input is typed one line at each prompt of the guest, also at that for the rest of a command. The engine stops shortly after a marker has appeared,
 at a moment that depends only on the guest and does not affect it. Two runs therefore have the same bytes at the same
 instruction, whether or not one of them takes a checkpoint there.
 """
@@ -23,6 +23,7 @@ from moscope.guest import initramfs
 STEP_MS = 200
 INTERACTIVE_STEP_MS = 20
 END_OF_INPUT = b"\x04"
+LONGEST_ECHO = 1 << 14  # bytes; a line of a terminal has at most 4095 characters, which a line editor may show twice
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
 DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "hang"}
 # The guest used what the processor promises and the model lacks: a fault of the simulator (exit code 5).
@@ -70,6 +71,7 @@ class Session:
         self.outcome = Outcome()
         self._panicked = False
         self._to_type = [] if terminal else [f"{line}\n".encode() for line in wanted.typed or []] + [END_OF_INPUT]
+        self._typed = self._since = b""  # the last line, and what the console has shown since it was typed
         self._instructions_before = 0
         self._started = 0.0
 
@@ -122,6 +124,8 @@ class Session:
         if not data:
             return []
         self.log.write(data)
+        if len(self._since) < LONGEST_ECHO:
+            self._since += data
         if self.show:
             self.show(data)
         return self.watch.feed(data)
@@ -134,8 +138,22 @@ class Session:
             self.outcome.checkpoint_taken = True
             if self.terminal:
                 self.terminal.remark("checkpoint taken")
-        if text == initramfs.PROMPT and self._to_type:
-            self.system.console_input(self._to_type.pop(0))
+        if self._to_type and (text == initramfs.PROMPT or (text == plan.CONTINUATION and self._command_goes_on())):
+            self._type_next()
+
+    def _type_next(self) -> None:
+        """Types the next line. The end of the input is typed at each further prompt: one ends a shell that a line started, or a command
+        that lacks its end."""
+        self._typed = self._to_type[0]
+        if len(self._to_type) > 1:
+            self._to_type.pop(0)
+        self._since = b""
+        self.system.console_input(self._typed)
+
+    def _command_goes_on(self) -> bool:
+        """Whether the shell asks for the rest of a command: since the last line was typed, the console has shown its echo alone."""
+        shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self._since)
+        return b"".join(shown.split()) == b"".join(self._typed.split()) + b">"
 
     def _begin_typing(self) -> None:
         if not self._to_type:
@@ -146,7 +164,7 @@ class Session:
             self._to_type = []
         elif self.plan.at_prompt:
             # The checkpoint was taken at the moment of the prompt; the run that took it typed at the same moment.
-            self.system.console_input(self._to_type.pop(0))
+            self._type_next()
         elif self.plan.resume and self.plan.typed:
             # Nothing shows whether the guest waits at its prompt. An empty line at most makes it print another prompt.
             self.system.console_input(b"\n")

@@ -44,7 +44,6 @@ def boot(shared: Shared,
     is typed, one line at each prompt. At its end, the guest powers off.
     """
     import sys
-    from dataclasses import replace
 
     from moscope.boot import console, plan, result, run, session
 
@@ -53,7 +52,7 @@ def boot(shared: Shared,
     planned = plan.make(shared, options)
     show, terminal = run.plain_terminal(shared.json)
     if not shared.json and not terminal and not script and not sys.stdin.isatty():
-        planned = replace(planned, typed=session.piped_lines(sys.stdin.buffer))
+        planned = planned.with_lines(session.piped_lines(sys.stdin.buffer))
     for remark in planned.remarks:
         shared.say(remark)
     if terminal:
