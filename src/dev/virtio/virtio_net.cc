@@ -180,6 +180,10 @@ void VirtioNet::serve_received(unsigned pair) {
 }
 
 void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virtqueue::Used> &used) {
+    if (!live()) { // it may have fetched buffers while it was
+        drop(kNotReady);
+        return;
+    }
     const bool merge = driver_has(kMergeBuffers);
     std::vector<std::uint8_t> bytes(sizeof(Header) + frame.size());
     auto &held = held_[pair];

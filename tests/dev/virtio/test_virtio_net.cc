@@ -405,6 +405,18 @@ TEST(VirtioNet, ReadOnlyReceiveBuffersAskForAReset) {
     EXPECT_EQ(c.used(0), 1);
 }
 
+TEST(VirtioNet, WithoutBusMasteringNoFrameReachesMemory) {
+    Card c;
+    c.offer(0, 2);
+    c.send(0, echo(1000));
+    c.b.queue.run(); // the card has fetched both buffers
+    c.send(0, echo(1000), 1);
+    c.d.config(pci::kCommand, pci::kMemorySpace, 2);
+    c.b.queue.run();
+    EXPECT_EQ(c.b.get<std::uint32_t>(Card::buffer(0, 1) + kHeader), 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
+}
+
 TEST(VirtioNet, ACheckpointInTheMiddleOfFramesChangesNothing) {
     NicSettings s = settings();
     s.in_per_second = 1'000'000;
