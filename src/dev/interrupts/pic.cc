@@ -27,6 +27,12 @@ void PicPair::Chip::set_wire(unsigned input, bool on) {
         requests |= b;
 }
 
+/// A level has no latch: its request is the state of its wire.
+void PicPair::Chip::follow_levels() {
+    const std::uint8_t levels = level_mode ? 0xFF : level_inputs;
+    requests = static_cast<std::uint8_t>((requests & ~levels) | (wires & levels));
+}
+
 int PicPair::Chip::highest(std::uint8_t bits) const {
     for (int i = 1; i <= 8; ++i)
         if (bits & bit(lowest + i))
@@ -142,9 +148,10 @@ std::uint8_t PicPair::read8(unsigned range, Addr offset) {
 }
 
 void PicPair::write8(unsigned range, Addr offset, std::uint8_t value) {
-    if (range == 2)
+    if (range == 2) {
         chips_[offset & 1].level_inputs = value & kElcrWritable[offset & 1];
-    else if (offset & 1)
+        chips_[offset & 1].follow_levels();
+    } else if (offset & 1)
         data(chips_[range & 1], value);
     else
         command(chips_[range & 1], value);
@@ -161,9 +168,7 @@ void PicPair::command(Chip &c, std::uint8_t value) {
         c.single = value & 2;
         c.level_mode = value & 8;
         c.init_step = 2;
-        for (unsigned i = 0; i < 8; ++i) // edges are forgotten, levels are still there
-            if (c.level(i) && (wires & bit(static_cast<int>(i))))
-                c.requests |= bit(static_cast<int>(i));
+        c.follow_levels(); // edges are forgotten
         return;
     }
     if (value & 8) { // OCW3

@@ -43,6 +43,7 @@ class PicPair final : public IsaDevice, public IrqLine, public ExtIntController 
 
         bool level(unsigned input) const { return level_mode || (level_inputs >> input & 1); }
         void set_wire(unsigned input, bool level);
+        void follow_levels();
         int highest(std::uint8_t bits) const;
         int pending(bool is_master) const;
         std::uint8_t acknowledge(int input);

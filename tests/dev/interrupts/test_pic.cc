@@ -121,6 +121,22 @@ TEST_F(PicTest, ALevelInputAsksAgainAsLongAsItsWireIsUp) {
     EXPECT_FALSE(intr());
 }
 
+TEST_F(PicTest, AnInputThatBecomesALevelFollowsItsWire) {
+    pic.set_irq(9, true);
+    pic.set_irq(9, false);
+    EXPECT_TRUE(intr()) << "the edge is latched";
+    out(0x4D1, 0x02);
+    EXPECT_FALSE(intr());
+    out(0x4D1, 0x00);
+    pic.set_irq(9, true);
+    EXPECT_EQ(take(), 0x39);
+    out(0xA0, 0x20);
+    out(0x20, 0x20);
+    EXPECT_FALSE(intr());
+    out(0x4D1, 0x02);
+    EXPECT_TRUE(intr());
+}
+
 TEST_F(PicTest, AnAcknowledgeWithoutARequestIsSpurious) {
     EXPECT_EQ(take(), 0x37);
     out(0x20, 0x0B);
