@@ -302,6 +302,23 @@ TEST(Tcp, TheWindowOfAnOvertakenSegmentIsNotTaken) {
     EXPECT_FALSE(p.sent.empty());
 }
 
+TEST(Tcp, SegmentsAreNoLongerThanTheOtherSideTakes) {
+    const auto longest = [](std::uint16_t option) {
+        std::size_t bytes = 0;
+        std::uint32_t start = 0;
+        Tcp tcp{{}, [&](const Segment &s, Tick) {
+                    start = s.has(Segment::kSyn) ? s.sequence + 1 : start;
+                    bytes = std::max(bytes, s.payload.size());
+                }};
+        Peer client(tcp, true, 5000);
+        tcp.connect(client.number, {kA, 1000}, {kB, kPort}, 0);
+        tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 9000, option, {}}, 0);
+        return bytes;
+    };
+    EXPECT_EQ(longest(256), 256u);
+    EXPECT_EQ(longest(0), 536u) << "without the option";
+}
+
 TEST(Tcp, AnAbortResetsTheOtherEnd) {
     Pair p({});
     struct Aborts final : TcpUser {

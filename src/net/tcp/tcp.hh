@@ -95,6 +95,7 @@ class Tcp {
     std::pair<ConnectionId, C *> make(unsigned user, const Endpoint &local, const Endpoint &remote, Tick now);
     void accept(const Segment &, Tick now);
     void process(ConnectionId, C &, const Segment &, Tick now);
+    std::uint16_t largest_for(const Segment &syn) const;
     void answer_to_syn(ConnectionId, C &, const Segment &, Tick now);
     void answers_probe(ConnectionId, C &, bool opens, Tick now);
     bool acknowledged(ConnectionId, C &, const Segment &, Tick now);

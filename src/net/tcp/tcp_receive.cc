@@ -39,13 +39,18 @@ void Tcp::receive(const Segment &s, Tick now) {
     clean();
 }
 
+/// The bytes that a segment may have, by the option of the other side's SYN, or without it (section 3.7.1).
+std::uint16_t Tcp::largest_for(const Segment &syn) const {
+    return std::min(p_.largest, syn.largest ? syn.largest : std::uint16_t{536});
+}
+
 void Tcp::accept(const Segment &s, Tick now) {
     const auto [id, c] = make(listeners_.at(s.destination.port), s.destination, s.source, now);
     ++counts_.accepted;
     c->state = C::kSynReceived;
     c->expected = s.sequence + 1;
     c->start_window(s);
-    c->largest = std::min(p_.largest, std::max<std::uint16_t>(s.largest, 536));
+    c->largest = largest_for(s);
     output(id, *c, now);
 }
 
@@ -78,7 +83,7 @@ void Tcp::answer_to_syn(ConnectionId id, C &c, const Segment &s, Tick now) {
     c.expected = s.sequence + 1;
     c.oldest = c.next = c.highest = s.acknowledgement;
     c.start_window(s);
-    c.largest = std::min(p_.largest, std::max<std::uint16_t>(s.largest, 536));
+    c.largest = largest_for(s);
     c.repeats = 0;
     c.state = c.finish ? C::kFinWait1 : C::kEstablished;
     set_deadline(id, c, kNever);
