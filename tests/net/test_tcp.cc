@@ -319,6 +319,31 @@ TEST(Tcp, SegmentsAreNoLongerThanTheOtherSideTakes) {
     EXPECT_EQ(longest(0), 536u) << "without the option";
 }
 
+TEST(Tcp, BytesBeyondAGapAreAcknowledgedThoughAnAnswerWentBeforeThem) {
+    std::uint32_t start = 0, acknowledged = 0;
+    Tcp tcp{{}, [&](const Segment &s, Tick) {
+                if (s.has(Segment::kSyn))
+                    start = s.sequence + 1;
+                else
+                    acknowledged = s.acknowledgement;
+            }};
+    struct AnswersOnce final : TcpUser {
+        Tcp &tcp;
+        bool answered = false;
+        explicit AnswersOnce(Tcp &t) : tcp(t) {}
+        void received(ConnectionId id, Bytes b, Tick now) override {
+            if (!std::exchange(answered, true))
+                tcp.send(id, b, now);
+        }
+    } client(tcp);
+    const std::vector<std::uint8_t> bytes(100);
+    tcp.connect(tcp.add_user(client), {kA, 1000}, {kB, kPort}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 9000, 1460, {}}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 101, start, Segment::kAck, 9000, 0, bytes}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 1, start, Segment::kAck, 9000, 0, bytes}, 0);
+    EXPECT_EQ(acknowledged, 201u);
+}
+
 TEST(Tcp, AnAbortResetsTheOtherEnd) {
     Pair p({});
     struct Aborts final : TcpUser {

@@ -220,6 +220,7 @@ void Tcp::take(ConnectionId id, C &c, const Segment &s, Tick now) {
 void Tcp::deliver(ConnectionId id, C &c, Bytes bytes, Tick now) {
     c.expected += static_cast<std::uint32_t>(bytes.size());
     c.position += bytes.size();
+    c.acknowledge = true; // what the user sent after earlier bytes does not acknowledge these
     users_[c.user]->received(id, bytes, now);
 }
 
