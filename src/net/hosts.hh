@@ -47,7 +47,7 @@ class Hosts final : public Services {
     const Tcp &tcp() const { return tcp_; }
     /// The reports of the drivers that were started, by name.
     std::map<std::string, std::string> reports() const;
-    static bool is_host(Ip ip) { return ip == kControl || ((ip >> 16) == 0x0a01 && (ip >> 8 & 255) != 0); }
+    static bool is_host(Ip ip) { return ip == kControl || host_number(ip) != ~0u; }
     void archive(Archive &);
 
   private:

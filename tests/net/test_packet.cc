@@ -78,6 +78,14 @@ TEST(Hosts, AnswerArpForThemselvesAlone) {
     EXPECT_TRUE(far.sent.empty());
 }
 
+TEST(Hosts, AreTheControlHostAndTheClients) {
+    for (const Ip host : {Hosts::kControl, Services::host(0), Services::host(249), Services::host(250),
+                          Services::host(Services::kMostHosts - 1)})
+        EXPECT_TRUE(Hosts::is_host(host)) << text_of(host);
+    for (const Ip other : {0x0a010101u - 1, 0x0a0101fbu, 0x0a01fafbu, 0x0a01fb01u, 0x0a01ffffu, 0x0a020101u})
+        EXPECT_FALSE(Hosts::is_host(other)) << text_of(other);
+}
+
 TEST(Hosts, AnswerPingAndEcho) {
     Far far;
     Frame ping = from_guest(ipv4_frame({}, kGuest, Hosts::kControl, kIcmp, 16));
