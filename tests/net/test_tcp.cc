@@ -344,6 +344,21 @@ TEST(Tcp, BytesBeyondAGapAreAcknowledgedThoughAnAnswerWentBeforeThem) {
     EXPECT_EQ(acknowledged, 201u);
 }
 
+TEST(Tcp, AnAcknowledgedFinIsNotSentAgain) {
+    std::vector<unsigned> flags;
+    std::uint32_t start = 0;
+    Tcp tcp{{}, [&](const Segment &s, Tick) {
+                flags.push_back(s.flags);
+                start = s.has(Segment::kSyn) ? s.sequence + 1 : start;
+            }};
+    Peer client(tcp, true, 0);
+    tcp.connect(client.number, {kA, 1000}, {kB, kPort}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 0, start, Segment::kSyn | Segment::kAck, 9000, 1460, {}}, 0);
+    tcp.receive(Segment{{kB, kPort}, {kA, 1000}, 1, start + 1, Segment::kAck, 9000, 0, {}}, 0);
+    EXPECT_EQ(flags, (std::vector<unsigned>{Segment::kSyn, Segment::kAck, Segment::kAck | Segment::kFin}));
+    EXPECT_EQ(tcp.next(), kNever) << "the other side may take any time to finish";
+}
+
 TEST(Tcp, AnAbortResetsTheOtherEnd) {
     Pair p({});
     struct Aborts final : TcpUser {

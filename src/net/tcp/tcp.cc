@@ -98,7 +98,7 @@ void Tcp::output(ConnectionId id, C &c, Tick now) {
     const Bytes all = c.unacknowledged;
     // A window of zero is probed with one byte at each time-out.
     const std::uint32_t room = std::max<std::uint32_t>(c.window, c.repeats ? 1 : 0);
-    while (c.synchronized()) {
+    while (c.synchronized() && c.state != C::kFinWait2) { // there the FIN is acknowledged
         const std::uint32_t sent = c.next - c.oldest;
         if (sent > all.size())
             break; // the FIN was sent, too
