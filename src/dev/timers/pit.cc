@@ -128,7 +128,7 @@ void Pit::Channel::set_gate(bool level, std::int64_t edge) {
     if (!counting)
         return;
     if (!level) {
-        held = periodic() ? 0 : std::max<std::int64_t>(done(edge), 0);
+        held = std::max<std::int64_t>(done(edge), 0);
     } else if (periodic()) {
         count = next ? next : count;
         next = 0;

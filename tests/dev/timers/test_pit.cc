@@ -144,6 +144,22 @@ TEST_F(PitTest, TheGateOfChannel2HoldsTheCount) {
     output2_rises_at(940);
 }
 
+TEST_F(PitTest, TheGateHoldsThePeriodicCountAndItsReturnBeginsANewPeriod) {
+    for (const auto &[mode, held] : {std::pair{2u, 70u}, std::pair{3u, 40u}}) {
+        out61(1);
+        program(2, mode, 100);
+        const std::int64_t loaded = edges_until(kPitClock, time.now()) + 1;
+        edge(loaded + 130);
+        out61(0);
+        edge(loaded + 500);
+        EXPECT_EQ(in16(0x42), held) << "mode " << mode;
+        EXPECT_TRUE(output2());
+        out61(1);
+        edge(loaded + 501);
+        EXPECT_EQ(in16(0x42), 100u) << "mode " << mode;
+    }
+}
+
 TEST_F(PitTest, Mode1IsAOneShotThatTheGateTriggers) {
     program(2, 1, 100);
     edge(50);
