@@ -3,7 +3,7 @@
 // host of its own, which send batches of statements (net/postgresql/session.hh). The first one has the server read the
 // table; the others follow after that, because backends that read the same blocks at the same time wait for each other
 // at each block. A connection that is refused, or that finds the server still starting, is tried again. One that ends
-// otherwise, or is silent for `patience_ms`, counts as wrong, and another takes its place.
+// otherwise, or does not answer all that was sent within `patience_ms`, counts as wrong, and another takes its place.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
