@@ -5,6 +5,7 @@
 // clock jumps to the next event. Device events happen between slices; a slice ends where the next event is due.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,15 +21,19 @@ class FunctionalScheduler {
 
     void add_core(x86::Core &c) { cores_.push_back(&c); }
 
-    enum class Outcome { running, arrived, stopped, hang, shutdown, unmodelled };
+    /// Simulated time ends here, after 2.5 hours: a Tick also holds what timers and slices add to this.
+    static constexpr Tick kEndOfTime = 9'000'000'000'000'000'000;
+
+    enum class Outcome { running, arrived, stopped, hang, shutdown, unmodelled, end_of_time };
 
     /// Runs until `host_done` (asked every 64 rounds of slices) returns true, until the clock has reached `until` (or
     /// less than a round beyond), or until something ends the run. `culprit` is the core that ended it.
     template <class F> Outcome run(F &&host_done, Tick until = kNever) {
+        const Tick end = std::min(until, kEndOfTime);
         for (unsigned n = 0;; ++n) {
-            if (now_ >= until)
-                return Outcome::arrived;
-            const Outcome o = round(until);
+            if (now_ >= end)
+                return now_ >= until ? Outcome::arrived : Outcome::end_of_time;
+            const Outcome o = round(end);
             if (o != Outcome::running)
                 return o;
             if ((n & 63) == 0 && host_done())

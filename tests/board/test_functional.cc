@@ -56,6 +56,16 @@ TEST(FunctionalUntil, ATimeEndsTheRunWithinARoundOfIt) {
     EXPECT_EQ(c.m.core.r[x86::rcx], count) << "a time that has passed runs nothing";
 }
 
+TEST(FunctionalUntil, ARunEndsBeforeTicksOverflow) {
+    constexpr Tick end = FunctionalScheduler::kEndOfTime;
+    Counting c;
+    c.scheduler.set_now(end - 1'000'000'000);
+    EXPECT_EQ(c.scheduler.run(Counting::never), FunctionalScheduler::Outcome::end_of_time);
+    EXPECT_GE(c.scheduler.now(), end);
+    EXPECT_LT(c.scheduler.now(), end + Clock{}.edge(2100));
+    EXPECT_EQ(c.scheduler.run(Counting::never, kNever), FunctionalScheduler::Outcome::end_of_time) << "again";
+}
+
 TEST(FunctionalUntil, AStopAtATimeChangesNothingForTheGuest) {
     constexpr Tick at = 1'000'000'000'000;
     Counting one, other;
