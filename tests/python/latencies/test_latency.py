@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from moscope import jsonio, paths
+from moscope.bench.streams import LOOPS, streams_of
 from moscope.bench.streams import measure as measure_streams
-from moscope.bench.streams import streams_of
 from moscope.cli import Shared
 from moscope.config import load_machine
 from moscope.errors import ProtocolError, UserError
-from moscope.experiment import TOO_LONG, prepare, slowness_is_a_user_error
+from moscope.experiment import TOO_LONG, Subject, prepare, slowness_is_a_user_error
 from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit, loads
 from moscope.latencies.bandwidth import measure as measure_bandwidth
@@ -216,10 +216,24 @@ def test_a_protocol_whose_cores_have_no_caches_is_a_user_error() -> None:
         levels(bare)
 
 
-def test_streams_need_a_page_for_each_array() -> None:
-    subject = prepare(Shared(machine="opteron48", sets=["memory_per_node=1MiB"], quiet=True))
-    with pytest.raises(UserError, match="memory_per_node: 1MiB: expected 1152KiB or more for triad"):
-        streams_of(subject, "triad", 1, 8)
+def small_with(memory: int) -> Subject:
+    sets = [f"memory_per_node={memory}MiB", "l2.replacement=random", "l3.replacement=random"]
+    return prepare(Shared(machine="small", sets=sets, quiet=True))
+
+
+def test_a_bandwidth_of_memory_that_the_caches_hold_is_a_user_error() -> None:
+    load = loads(small_with(4))[0]
+    with pytest.raises(UserError, match="memory_per_node: 4MiB: expected 7MiB or more for a bandwidth"):
+        measure_bandwidth(small_with(4), load)
+    least, more = (measure_bandwidth(small_with(memory), load) for memory in (7, 64))
+    assert least.measured == pytest.approx(more.measured, rel=0.02)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_streams_over_memory_that_the_caches_hold_are_a_user_error(loop: str) -> None:
+    with pytest.raises(UserError, match=f"memory_per_node: 6MiB: expected 7MiB or more for {loop}"):
+        streams_of(small_with(6), loop, 1, 8)
+    assert streams_of(small_with(7), loop, 1, 8)
 
 
 @pytest.mark.parametrize(("key", "changes"), [("l3_hit", {"L3"}), ("l2_miss", {"L3", "DRAM 0 hops"}), ("l3_miss", {"DRAM 0 hops"}),

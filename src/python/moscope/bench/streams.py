@@ -6,9 +6,8 @@ lines that the loops read and write per second; the read of a line before it is 
 
 from typing import Any
 
-from moscope.errors import UserError
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
-from moscope.latencies.bandwidth import LINE, PAGE, WARM_FS, WINDOW_FS, lines_to_fill, scattered_page
+from moscope.latencies.bandwidth import LINE, PAGE, WARM_FS, WINDOW_FS, lines_to_fill, region_bytes, scattered_page
 
 SCHEMA = "moscope.bench.streams/1"
 LOOPS = {"read": ("ld",), "write": ("st",), "copy": ("ld", "st"), "triad": ("ld", "ld", "st")}
@@ -18,10 +17,7 @@ def streams_of(subject: Subject, loop: str, cores: int, in_flight: int) -> list[
     """The arrays of a loop on each core. The lines in flight are distributed over the arrays, at least one to each."""
     machine, ops = subject.machine, LOOPS[loop]
     per_chip, size = int(machine.cores_per_chip), machine.memory_per_node.bytes
-    region = size // machine.cores // len(ops) // PAGE * PAGE  # as for the loads of `latency --bandwidth`: only some ranks of a node
-    if region < 2 * PAGE:
-        least = 2 * PAGE * machine.cores * len(ops)
-        raise UserError(f"memory_per_node: {machine.memory_per_node}: expected {least >> 10}KiB or more for {loop}")
+    region = region_bytes(subject, len(ops), loop)  # as for the loads of `latency --bandwidth`: only some ranks of a node
     found = []
     for core in range(cores):
         for n, op in enumerate(ops):

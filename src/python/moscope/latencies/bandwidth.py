@@ -11,9 +11,11 @@ read a small part of each node, which may lie in one of several ranks (docs/cali
 GB/s are 10^9 bytes of lines per second.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from moscope.errors import UserError
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
 from moscope.latencies.references import bandwidth_references
 from moscope.latencies.rows import cache_sizes
@@ -21,6 +23,7 @@ from moscope.schema.counters import LOST
 
 LINE = 64
 PAGE = 4096
+MIB = 1 << 20
 WARM_FS = 20_000 * FS_PER_NS
 WINDOW_FS = 40_000 * FS_PER_NS
 # A resource that is in use for this share of the time counts as the limit.
@@ -73,8 +76,7 @@ def loads(subject: Subject) -> list[Load]:
 
 
 def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int = WINDOW_FS) -> Bandwidth:
-    size = subject.machine.memory_per_node.bytes
-    region = size // subject.machine.cores // PAGE * PAGE
+    size, region = subject.machine.memory_per_node.bytes, region_bytes(subject, 1, "a bandwidth")
     streams = []
     for core, nodes in zip(load.cores, load.nodes, strict=True):
         # Each core has its own region in every node, and begins at its own page of the region.
@@ -93,6 +95,19 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
     latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
     rate = done * LINE * FS_PER_S / window_fs / 1e9
     return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency))
+
+
+def region_bytes(subject: Subject, arrays: int, what: str) -> int:
+    """The part of each node's memory for one of the arrays of a core, half of which the core reads. UserError unless a core's arrays
+    have at least twice the lines that fill its caches: otherwise the core finds lines there when it comes back to them."""
+    machine = subject.machine
+    shares = machine.cores * arrays
+    region = machine.memory_per_node.bytes // shares // PAGE * PAGE
+    pages = max(2, math.ceil(2 * 2 * lines_to_fill(subject) * LINE / arrays / PAGE))
+    if region < pages * PAGE:
+        least = math.ceil(pages * PAGE * shares / MIB)
+        raise UserError(f"memory_per_node: {machine.memory_per_node}: expected {least}MiB or more for {what}")
+    return region
 
 
 def lines_to_fill(subject: Subject) -> int:
