@@ -228,7 +228,8 @@ Json Experiment::loads(const ConfigReader &phase) {
 Json Experiment::hits(const ConfigReader &phase) {
     const auto bytes = phase.get<std::uint64_t>("bytes");
     if (bytes < kLineBytes || (bytes & (bytes - 1)))
-        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: a power of two");
+        throw UserError("experiment: a hit loop over " + std::to_string(bytes) + " bytes: expected a power of two of " +
+                        std::to_string(kLineBytes) + " or more");
     const auto wanted = phase.get<std::uint64_t>("loads");
     loops_.emplace_back(machine_.queue_of_core(core_of(machine_, phase)), "loop" + std::to_string(names_++),
                         machine_.port(core_of(machine_, phase)), address_of(machine_, phase.get<Addr>("base"), bytes),

@@ -10,6 +10,9 @@ import pytest
 
 from moscope import cli, jsonio
 from moscope.bench import memory as bench_memory
+from moscope.cli import Shared
+from moscope.errors import UserError
+from moscope.experiment import prepare
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -53,6 +56,18 @@ def test_memory_ends_with_1_where_a_bar_is_missed(monkeypatch: pytest.MonkeyPatc
 def test_memory_says_when_a_protocol_has_no_l3(moscope: Moscope) -> None:
     got = moscope("bench", "memory", "--short", "--runs", "1", "--machine", "small", "--set", "protocol=MSI")
     assert got.returncode == 2 and "has no L3" in got.stderr
+
+
+@pytest.mark.parametrize("sets", [["memory_per_node=1MiB"], ["l1d_prefetch.policy=stride"]])
+def test_a_changed_machine_without_far_misses_is_a_user_error(sets: list[str]) -> None:
+    bench_of_it = bench_memory.Bench(prepare(Shared(machine="small", sets=sets, quiet=True)), 0.05, 1, str, sets=sets)
+    with pytest.raises(UserError, match="served as DRAM at 2 hops: the machine small serves them in another way: expected more memory"):
+        bench_of_it.dram_far()
+
+
+def test_the_smallest_cache_has_hits() -> None:
+    sets = ["l1d.size=64B", "l1d.ways=1"]
+    assert bench_memory.Bench(prepare(Shared(machine="small", sets=sets, quiet=True)), 0.001, 1, str, sets=sets).l1_hits() > 0
 
 
 def test_data_homed_on_one_node_thrash_its_filter_and_spread_data_do_not(moscope: Moscope) -> None:

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from moscope.cli import Shared
-from moscope.errors import SimulatorBug, UserError
+from moscope.config import machine_names
+from moscope.errors import MoscopeError, SimulatorBug, UserError
 from moscope.experiment import Phase, Subject, prepare
 from moscope.latencies.rows import cache_sizes
 from moscope.wording import number
@@ -57,11 +58,11 @@ class Bench:
     def l1_hits(self) -> float:
         """One core on its fiber, loading word by word from half of its first-level cache."""
         size = cache_sizes(self.subject)[0][1] // 2
-        buffer = 1 << (size.bit_length() - 1)
+        buffer = max(LINE, 1 << (size.bit_length() - 1))
         loads = self.units = self.scaled(60_000_000)
         result = self.subject.run([{"kind": "hits", "core": 0, "base": 0, "bytes": buffer, "loads": loads}])[0]
         if result["slow"] > 2 * buffer // LINE:
-            raise SimulatorBug(f"bench: {result['slow']} of {loads} loads that should hit the L1 did not")
+            raise self._impure(f"bench: {result['slow']} of {loads} loads that should hit the L1 did not")
         return float(loads / result["host_s"])
 
     def l2_hits(self) -> float:
@@ -144,12 +145,18 @@ class Bench:
         self.units = done + phase["warm"] * len(result["streams"])
         right = sum(of_kind(s) for s in result["streams"])
         if right < PURE * done:
-            text = f"bench: only {right} of {done} accesses were served as {what}"
-            if self.subject.own:
-                raise SimulatorBug(text)
-            raise UserError(f"{text}: the protocol {self.subject.protocol} serves them in another way: expected another protocol, or "
-                            "another load")
+            raise self._impure(f"bench: only {right} of {done} accesses were served as {what}")
         return float(done / result["host_s"])
+
+    def _impure(self, text: str) -> MoscopeError:
+        """The error of a load with too few accesses of its kind. It is the simulator's only if machine and protocol are its own."""
+        if not self.subject.own:
+            return UserError(f"{text}: the protocol {self.subject.protocol} serves them in another way: expected another protocol, or "
+                             "another load")
+        if self.sets or self.machine.name not in machine_names():
+            return UserError(f"{text}: the machine {self.machine.name} serves them in another way: expected more memory, no prefetchers, "
+                             "or replacement by lru")
+        return SimulatorBug(text)
 
 
 def run(shared: Shared, runs: int, scale: float, threads: int = 1) -> dict[str, Any]:
