@@ -14,7 +14,7 @@ from moscope import jsonio, paths
 from moscope.bench.streams import LOOPS, streams_of
 from moscope.bench.streams import measure as measure_streams
 from moscope.cli import Shared
-from moscope.config import load_machine
+from moscope.config import load_machine, machine_names
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import TOO_LONG, Subject, prepare, slowness_is_a_user_error
 from moscope.latencies import references
@@ -206,6 +206,23 @@ def test_a_row_leaves_out_nodes_that_packets_reach_by_a_detour() -> None:
     assert subject.machine.hops()[0][6] == 2
     nodes = {row.name: row.nodes for row in levels(subject) if row.nodes}
     assert nodes["DRAM 2 hops"] and 6 not in nodes["DRAM 2 hops"]
+
+
+@pytest.mark.parametrize(("sets", "fs"), [("links.latency=1ms", 2 * 10**12), ("dram.settings.timing_fs.tCL=1ms", 10**12)])
+def test_a_request_of_a_slow_machine_does_not_count_as_lost(sets: str, fs: int) -> None:
+    subject = prepare(Shared(machine="small", sets=[sets], quiet=True))
+    level = next(one for one in levels(subject) if one.name == "DRAM 1 hop")
+    assert measure(subject, level).measured == pytest.approx(subject.cycles(fs), rel=0.001)
+
+
+def test_a_machine_too_slow_for_an_experiment_is_a_user_error() -> None:
+    subject = prepare(Shared(machine="small", sets=["links.clock=1Hz"], quiet=True))
+    with pytest.raises(UserError, match="latency: DRAM 1 hop: its loads were not done in 3.6 s"):
+        measure(subject, next(one for one in levels(subject) if one.name == "DRAM 1 hop"))
+
+
+def test_requests_of_the_machines_of_moscope_are_lost_after_a_millisecond() -> None:
+    assert {prepare(Shared(machine=name, quiet=True)).watchdog_fs() for name in machine_names()} == {10**12}
 
 
 def test_a_protocol_whose_cores_have_no_caches_is_a_user_error() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
-from moscope.experiment import FS_PER_NS, WATCHDOG_FS, Phase, Subject, check_segments
+from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
 from moscope.traces.remarks import remarks
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
@@ -63,7 +63,7 @@ def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> d
     if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
-        return subject.run([phase], watchdog=CHECKED_WATCHDOG_FS if phase["check"] else WATCHDOG_FS)[-1]
+        return subject.run([phase], watchdog=CHECKED_WATCHDOG_FS if phase["check"] else None)[-1]
     except ProtocolError as error:
         if "flush" in ops and "flush" in str(error).lower():
             raise _lacks(subject, "flush") from error
