@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
 from analysis.database import connect
@@ -167,7 +168,7 @@ def _hops(p: Point, a: int, b: int) -> int | None:
 
 
 def _middle(values: list[int]) -> int | None:
-    return sorted(values)[len(values) // 2] if values else None
+    return int(median(values)) if values else None
 
 
 def known(p: Point) -> bool:

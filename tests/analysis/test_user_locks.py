@@ -64,7 +64,7 @@ def test_a_mutex_has_its_holders_hold_times_and_hand_offs(made: Any) -> None:
     (lock,) = made(CONTENDED)
     assert lock["name"] == "bank:total.mutex" and lock["type"] == "pthread_mutex_t" and lock["virtual_address"] == VA
     assert lock["acquisitions"] == 3 and lock["repeated"] == 1 and lock["cores"] == 3
-    assert lock["held_known"] == 2 and lock["held"] == 60 * NS  # 10 to 70, and 110 to 140
+    assert lock["held_known"] == 2 and lock["held"] == 45 * NS, "the median of 10 to 70 and 110 to 140"
     assert lock["waited_longest"] == 90 * NS and lock["waiters"] == pytest.approx((10 + 90 + 10) / 1000)
     assert lock["handoffs"] == 2 and lock["hops"] == 2, "from chip 0 to chip 1 and back"
     assert lock["stall"] == 65 * NS and lock["spin"] == 9 * NS
@@ -98,7 +98,7 @@ def test_attempts_that_fail_in_a_function_named_like_a_lock_are_no_acquisitions(
     (lock,) = made([access(0, 0, 10, take), access(1, 20, 10, take), access(2, 25, 10, take), access(1, 40, 10, take),
                     access(0, 60, 10, give, "store"), access(1, 80, 10, take), access(1, 100, 10, give, "store")])
     assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["handoffs"] == 1, "core 2 asked and never got it"
-    assert lock["held_known"] == 2 and lock["held"] == 60 * NS and lock["waited_longest"] == 70 * NS
+    assert lock["held_known"] == 2 and lock["held"] == 40 * NS and lock["waited_longest"] == 70 * NS
 
 
 def test_a_hold_ends_with_its_first_release_where_the_lock_was_taken_again_within_the_cache(made: Any) -> None:
