@@ -17,7 +17,7 @@ from moscope.sweeps import axes, jobs, main, of_run, overrides
 from moscope.sweeps.jobs import run
 from moscope.sweeps.points import command
 from moscope.sweeps.spec import Spec
-from moscope.workloads import build
+from moscope.workloads import build, registry
 
 
 def nothing(*_: Any) -> None:
@@ -197,6 +197,18 @@ def test_in_a_sweep_of_runs_each_workload_has_its_default_kernels() -> None:
     spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz"]), Options(workload="exim,counter", cores="4"))
     assert spec is not None
     assert {(p["workload"], p["kernel"]) for p in axes.points(spec)} == {("exim", "stock"), ("exim", "pk"), ("counter", "distro")}
+
+
+def test_a_sweep_of_runs_names_a_workload_elsewhere_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name alone says nothing to the processes of the points."""
+    monkeypatch.setattr(registry, "_REGISTERED", {w.name: w for w in registry.every()})
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/mine.c").write_text("int main(void) { return 0; }")
+    (tmp_path / "mine/workload.py").write_text("from moscope.workloads import Workload, register\n"
+                                               "register(__file__, Workload('looping', 'a test', 'loops', lambda cores: '', most_cores=1))")
+    spec = of_run.spec(Shared(sets=["links.clock=1GHz,2GHz"]), Options(workload=f"counter,{tmp_path}/mine", kernel="stock"))
+    assert spec is not None and spec.axes["workload"] == ["counter", f"{tmp_path}/mine"]
+    assert {p["cores"] for p in axes.points(spec) if p["workload"] != "counter"} == {1}
 
 
 def test_an_option_gives_numbers_and_switches_as_a_sweep_file_does() -> None:
