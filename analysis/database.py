@@ -48,16 +48,17 @@ _MAIN_CLASS = "list_sort([" + ", ".join(
 _MOST = f"greatest({', '.join(f'{c}_stall' for c in MISS_CLASS.names)})"
 _SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
+# The names of `$lines` (the table `lines`), by the columns `$by`.
+NAMES = f"""
+        WITH sums AS (SELECT $by, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS} FROM $lines GROUP BY $by),
+             main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
+        SELECT * EXCLUDE (main), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main"""
 # `stored`: TABLE or VIEW.
 _DERIVED = (
     """CREATE {stored} pairs AS
         SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)""",
     "CREATE {stored} transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
-    f"""CREATE TABLE names AS
-        WITH sums AS (SELECT point, name, kind, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS}
-                      FROM lines GROUP BY point, name, kind),
-             main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
-        SELECT * EXCLUDE (main), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main""")
+    "CREATE TABLE names AS" + NAMES.replace("$by", "point, name, kind").replace("$lines", "lines"))
 
 
 class Database:

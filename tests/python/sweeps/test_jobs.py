@@ -5,7 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from moscope import jsonio, paths, workloads
 from moscope.cli import Shared
@@ -13,6 +15,7 @@ from moscope.errors import UserError
 from moscope.guest import kernel, kernel_build, packages, rootimage
 from moscope.protocol import check
 from moscope.runs.options import Options
+from moscope.schema.enumerations import MISS_CLASS
 from moscope.sweeps import axes, jobs, main, of_run, overrides
 from moscope.sweeps.jobs import run
 from moscope.sweeps.points import command
@@ -65,6 +68,19 @@ def test_a_points_row_says_how_its_throughput_changed() -> None:
     changed = {**document, "trend": {"windows": 3, "before": 9.0, "after": 1.0}}
     rows = [jobs.find("run").figures(one) for one in (document, changed)]
     assert [(row["trend.before"], row["trend.after"]) for row in rows] == [(None, None), (9.0, 1.0)]
+
+
+def test_a_name_in_the_lines_of_a_sweep_has_the_class_and_the_lines_that_the_report_of_its_point_gives(tmp_path: Path) -> None:
+    """`cold` costs most, though no line of it costs as much as another's; two uses of a line are one line."""
+    def row(line: int, use: int, miss: str, stall: int) -> dict[str, Any]:
+        classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")} | {f"{miss}_stall": stall, f"{miss}_count": 1}
+        return {"line": line, "use": use, "name": "a", "kind": "slab", "class": miss, "stall": stall, "spin": 0, "transfers": 1,
+                "waiters": 1, **classes}
+
+    rows = [row(0, 1, "true_sharing", 10), row(64, 2, "cold", 6), row(128, 3, "cold", 6), row(0, 4, "cold", 1)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "lines.parquet")
+    assert jobs.find("run").lines(tmp_path).to_pylist() == [{"name": "a", "kind": "slab", "lines": 3, "class": "cold", "stall_us": 23e-9,
+                                                             "spin_us": 0, "transfers": 4, "wait_share": 1}]
 
 
 @pytest.mark.parametrize("name, params, error", [

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moscope import paths
 from moscope.aside import written_aside
 from moscope.errors import UserError
 from moscope.parquet import scan
@@ -117,10 +118,15 @@ class Run(Job):
                 place(source, target.with_suffix(source.suffix))
 
     def lines(self, folder: Path) -> "pa.Table | None":
-        """The sums over lines with the same name and class."""
+        """The sums over lines with the same name and kind, as in the tables of a run."""
         import duckdb
 
-        found = duckdb.sql(LINES.format(file=scan(folder / "lines.parquet")))
+        if str(paths.root()) not in sys.path:
+            sys.path.append(str(paths.root()))
+        from analysis.database import NAMES
+
+        lines = f"(SELECT *, stall + spin AS waiting FROM {scan(folder / 'lines.parquet')})"
+        found = duckdb.sql(LINES.replace("$names", NAMES.replace("$by", "name, kind").replace("$lines", lines)))
         return found.to_arrow_table() if found else None
 
 
@@ -220,13 +226,10 @@ def to_stderr(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-# The class of a name is the class with the most waiting among its lines.
 LINES = """
-WITH all_lines AS (SELECT *, stall + spin AS waiting FROM {file})
-SELECT name, kind, count(*) AS lines, arg_max(class, waiting) AS class, sum(stall)::DOUBLE / 1e9 AS stall_us,
-       sum(spin)::DOUBLE / 1e9 AS spin_us, sum(transfers)::BIGINT AS transfers,
-       sum(waiting)::DOUBLE / greatest(sum(sum(waiting)) OVER (), 1)::DOUBLE AS wait_share
-FROM all_lines GROUP BY name, kind ORDER BY wait_share DESC, name, kind
+SELECT name, kind, lines, class, stall::DOUBLE / 1e9 AS stall_us, spin::DOUBLE / 1e9 AS spin_us, transfers,
+       waiting::DOUBLE / greatest(sum(waiting) OVER (), 1)::DOUBLE AS wait_share
+FROM ($names) ORDER BY wait_share DESC, name, kind
 """
 
 JOB = Run()
