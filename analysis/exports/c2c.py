@@ -34,14 +34,17 @@ RECORDS = """
                loads AND NOT moved AND NOT {secondary} AS l2,
                loads AND {secondary} AS fb
         FROM placed),
+    hottest AS (SELECT line FROM counted GROUP BY line
+                ORDER BY count(*) FILTER ({hitm}) DESC, count(*) FILTER (loads) + count(*) FILTER (stores) DESC, line LIMIT {most}),
     sums AS (SELECT {key}, {first_name} AS name, count(DISTINCT core) AS cpus, list_sort(list(DISTINCT core)) AS cores,
            {first_function} AS function, {first_process} AS process, {source} AS source,
-           {sums}, {cycles} FROM counted GROUP BY ALL)
-    SELECT * FROM sums ORDER BY {order}"""
+           {sums}, {cycles} FROM counted WHERE line IN (SELECT line FROM hottest) GROUP BY ALL)
+    SELECT *, (SELECT count(*) FILTER ({hitm}) FROM counted) AS hitms FROM sums ORDER BY {order}"""
 COLUMNS = ("core", "issued", "latency", "line", "va", "pc", "kind", "name", "function", "process", "writer", "supplier", "supplier_number",
            "supplier_chip", "buffer_wait", "walk")
 COUNTS = ("loads", "stores", "lcl_hitm", "rmt_hitm", "llc_hit", "rmt_hit", "lcl_dram", "rmt_dram", "l2", "fb")
 CYCLES = ("rmt_hitm", "lcl_hitm", "loads")
+HITM = "lcl_hitm OR rmt_hitm"
 
 LINE_HEAD = ("Index", "Cacheline", "Hitm %", "LLC Load Hitm Total", "LLC Load Hitm LclHitm", "LLC Load Hitm RmtHitm", "Total records",
              "Total loads", "Total stores", "Stores L1Hit", "Stores L1Miss", "Stores N/A", "Core Load Hit FB", "Core Load Hit L1",
@@ -54,12 +57,13 @@ OFFSET_HEAD = ("Index", "Cacheline", "HITM % Rmt", "HITM % Lcl", "Store Refs % L
 
 
 def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
+    """Of the lines of the tables; a point can have millions of others. `hitms` are those of all lines."""
     recorded(p, *COLUMNS)
     suppliers = p.database.rows("SELECT DISTINCT supplier, supplier_role, supplier_per FROM transfers WHERE point = ?", p.name)
     roles = {row["supplier"]: role_of(row) for row in suppliers}
     known = columns(p)
     query = RECORDS.format(
-        key=key, order=order, writes=WRITES, per_chip=_per_chip(p), device=DEVICE,
+        key=key, order=order, writes=WRITES, per_chip=_per_chip(p), device=DEVICE, hitm=HITM, most=LINES,
         **{f"first_{column}": _first(column) for column in ("name", "function", "process")},
         source=_first("source") if "source" in known else "NULL",
         secondary="secondary_miss" if "secondary_miss" in known else "false",
@@ -91,19 +95,18 @@ def _listed(words: Iterable[str]) -> str:
 
 def tables(p: Point) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Rows of the lines and of their offsets, with the most HITMs first."""
-    every = records(p, "line", "lcl_hitm + rmt_hitm DESC, loads + stores DESC, line")
-    lines, hitms = every[:LINES], sum(row["lcl_hitm"] + row["rmt_hitm"] for row in every)
+    lines = records(p, "line", "lcl_hitm + rmt_hitm DESC, loads + stores DESC, line")
     index = {row["line"]: n for n, row in enumerate(lines)}
     offsets = records(p, 'line, (va % 64)::INTEGER AS "at", pc', 'lcl_hitm + rmt_hitm DESC, loads + stores DESC, line, "at", pc')
-    offsets = sorted((row for row in offsets if row["line"] in index), key=lambda row: index[row["line"]])
-    return ([_line(n, row, hitms) for n, row in enumerate(lines)],
+    offsets.sort(key=lambda row: index[row["line"]])
+    return ([_line(n, row) for n, row in enumerate(lines)],
             [_offset(p, index[row["line"]], row, lines[index[row["line"]]]) for row in offsets])
 
 
-def _line(n: int, row: dict[str, Any], hitms: int) -> tuple[Any, ...]:
+def _line(n: int, row: dict[str, Any]) -> tuple[Any, ...]:
     own = row["lcl_hitm"] + row["rmt_hitm"]
-    return (n, f"{row['line']:#x}", _percent(own, hitms), own, row["lcl_hitm"], row["rmt_hitm"], row["loads"] + row["stores"], row["loads"],
-            row["stores"], "", row["stores"], "", row["fb"], "", row["l2"], row["llc_hit"], row["lcl_hitm"], row["rmt_hit"],
+    return (n, f"{row['line']:#x}", _percent(own, row["hitms"]), own, row["lcl_hitm"], row["rmt_hitm"], row["loads"] + row["stores"],
+            row["loads"], row["stores"], "", row["stores"], "", row["fb"], "", row["l2"], row["llc_hit"], row["lcl_hitm"], row["rmt_hit"],
             row["rmt_hitm"], row["lcl_dram"], row["rmt_dram"], row["cpus"], row["name"])
 
 

@@ -210,6 +210,7 @@ def test_the_share_of_a_line_is_of_the_hitms_of_all_lines(point: Point, tmp_path
     monkeypatch.setattr(c2c, "LINES", 1)
     (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
     assert line["Cacheline"] == f"{LINE:#x}" and line["Hitm %"] == "25.00%"
+    assert {row["line"] for row in c2c.records(point, "line, pc", "line, pc")} == {LINE}, "memory does not grow with the other lines"
 
 
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])
