@@ -121,6 +121,17 @@ def test_a_program_is_built_once_and_again_when_its_source_changes(tmp_path: Pat
     assert build.program("one") != first
 
 
+def test_a_program_is_built_again_when_a_file_changes_that_its_headers_include(folder: Path) -> None:
+    (folder / "mine.c").write_text('#include "sub/value.h"\nint main(void) { return VALUE; }\n')
+    (folder / "sub").mkdir()
+    (folder / "sub/value.h").write_text('# include "../table.inc"\n')
+    (folder / "table.inc").write_text("#define VALUE 7\n")
+    first = build.program("mine", folder)
+    assert build.program("mine", folder) == first
+    (folder / "table.inc").write_text("#define VALUE 8\n")
+    assert build.program("mine", folder) != first
+
+
 def test_a_library_is_built_again_when_a_header_beside_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "seven.c").write_text('#include "seven.h"\nint seven(void) { return SEVEN; }\n')

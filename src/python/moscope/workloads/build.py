@@ -8,6 +8,7 @@ the same sources share it, and their initial file systems are equal.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -27,6 +28,7 @@ CC = "gcc"
 COMMON_FLAGS = ["-std=gnu17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror", "-march=x86-64"]
 FLAGS = [*COMMON_FLAGS, "-static", "-pthread"]
 LIBRARY_FLAGS = [*COMMON_FLAGS, "-shared", "-fPIC"]
+INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
 def silent(_: str) -> None:
@@ -72,7 +74,7 @@ def _target(family: str, place: Path, say: Say = silent) -> Path:
 
 
 def _library_target(source: Path) -> Path:
-    read = [source, *sorted(source.parent.glob("*.h"))]
+    read = _with_included([source, *sorted(source.parent.glob("*.h"))])
     key = hashlib.sha256(f"{_compiler()} {LIBRARY_FLAGS}".encode() + b"".join(p.read_bytes() for p in read)).hexdigest()[:32]
     return paths.cache_dir() / "workloads" / key / f"{source.stem}.so"
 
@@ -101,6 +103,20 @@ def _sources(place: Path) -> list[Path]:
     return [*found, *sorted((_ours() / "common").glob("*.c"))]
 
 
+def _with_included(files: list[Path]) -> list[Path]:
+    """The files, and further ones that they include by their place, such as `sub/table.h` or `table.inc`."""
+    found = {path.resolve(): path for path in files}
+    waiting = list(files)
+    while waiting:
+        file = waiting.pop(0)
+        for name in INCLUDE.findall(file.read_bytes()):
+            included = file.parent / os.fsdecode(name)
+            if included.is_file() and included.resolve() not in found:
+                found[included.resolve()] = included
+                waiting.append(included)
+    return list(found.values())
+
+
 @cache
 def _compiler() -> str:
     if shutil.which(CC) is None:
@@ -110,7 +126,7 @@ def _compiler() -> str:
 
 def _digest(place: Path, say: Say) -> str:
     key = hashlib.sha256(f"{_compiler()} {_flags(place)}".encode())
-    for path in [*_sources(place), *sorted(p for f in (place, _ours() / "common") for p in f.glob("*.h"))]:
+    for path in _with_included([*_sources(place), *sorted(p for f in (place, _ours() / "common") for p in f.glob("*.h"))]):
         data = path.read_bytes()
         key.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode() + data)
     key.update(libraries.identity(place, say).encode())
