@@ -64,13 +64,14 @@ _DERIVED = (
 class Database:
     """The tables of any number of points. Without points, all queries return no rows."""
 
-    def __init__(self, points: Mapping[str, Path | Mapping[str, Any]]) -> None:
+    def __init__(self, points: Mapping[str, Path | Mapping[str, Any]], copied: bool = True) -> None:
         """`points`: by name, the folder with the files, or the three as Arrow tables. Queries read Arrow tables where they are: a point can
-        have ten million lines, and copies of them take three times their memory."""
+        have ten million lines, and copies of them take three times their memory. `copied`: files are read once into memory, which suits
+        many queries; otherwise each query reads them."""
         self._connection = connect()
         self._folders = {point: place for point, place in points.items() if isinstance(place, Path)}
         self._empty = not points
-        stored = "TABLE" if self._folders else "VIEW"
+        stored = "TABLE" if self._folders and copied else "VIEW"
         if self._empty:
             return
         for name in (*FILES, *OPTIONAL):

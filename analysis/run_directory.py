@@ -142,8 +142,8 @@ class Run:
         return found
 
 
-def load(path: str | Path) -> Run:
-    """The run at `path`; raises RunDirectoryError if there is no run."""
+def load(path: str | Path, copied: bool = True) -> Run:
+    """The run at `path`; raises RunDirectoryError if there is no run. `copied`: as in `Database`."""
     path = Path(path)
     if not path.is_dir():
         raise RunDirectoryError(f"{path}: no such folder: expected the folder that `moscope run --out` wrote")
@@ -179,7 +179,7 @@ def load(path: str | Path) -> Run:
     if record is None and not points:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: expected the folder that `moscope run --out` wrote")
     points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
-    database = Database(folders)
+    database = Database(folders, copied)
     for p in points:
         p.database, p.of_paper, p.config = database, paper.is_of(record or {}), (record or {}).get("config") or {}
     return Run(path, record or {}, points, problems, database)

@@ -57,7 +57,7 @@ def side(path: Path) -> Side:
 
 
 def _of_run(path: Path) -> list[Measured]:
-    run = load(path)
+    run = load(path, copied=False)
     config = run.record.get("config") or {}
     return [Measured(p, configuration(p.record, config)) for p in run.points]
 
@@ -98,7 +98,7 @@ def _alone(folder: Path) -> Measured:
             raise RunDirectoryError(f"{folder / name}.json: {error}: expected a finished point") from error
     whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
     name = folder.absolute().name
-    point = Point(name, documents["point"], documents["stats"], Database({name: folder} if whole else {}))
+    point = Point(name, documents["point"], documents["stats"], Database({name: folder} if whole else {}, copied=False))
     return Measured(point, configuration(documents["point"], {}))
 
 

@@ -190,6 +190,14 @@ def sweep(folder: Path, points: dict[str, Path], window: str = "1ms") -> Path:
     return folder
 
 
+def test_a_comparison_holds_no_copies_of_the_tables_of_lines(stock: Path, tmp_path: Path) -> None:
+    """The points of a sweep would take a gigabyte each."""
+    for side in (stock, sweep(tmp_path / "a", {"1GHz": next((stock / "points").iterdir())})):
+        for one in sides.side(side).points:
+            rows = one.point.database.rows("SELECT table_name FROM duckdb_tables() ORDER BY table_name")
+            assert "names" in (found := {row["table_name"] for row in rows}) and not found & {"lines", "all_pairs", "pairs", "transfers"}
+
+
 def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faster: Path, tmp_path: Path) -> None:
     first, second = stock / "points/exim-stock-24", faster / "points/exim-pk-24"
     a = sweep(tmp_path / "a", {"1GHz": first, "2GHz": second})
