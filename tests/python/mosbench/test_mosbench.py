@@ -40,6 +40,12 @@ def test_quick_measures_three_core_counts_until_the_error_is_below_10_percent() 
     assert given.axes["cores"] == [1, 4] and given.fixed["until_error"] == "3%"
 
 
+def test_a_smaller_machine_has_the_usual_counts_up_to_all_its_cores() -> None:
+    small = Shared(quiet=True, machine="small")
+    for quick, counts in ((True, [1, 8]), (False, [1, 4, 6, 8])):
+        assert main.spec(small, main.Wanted(quick=quick), [THREE], {"w1", "w2", "w3"}).axes["cores"] == counts
+
+
 def test_quick_measures_shorter_windows_of_each_workload() -> None:
     known = {w.name for w in workloads.every()}
     chosen = applications.chosen(None, known)

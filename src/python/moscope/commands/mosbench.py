@@ -14,7 +14,7 @@ def mosbench(shared: Shared,
                                                           help="Applications of the paper, such as exim,gmake. Default: all that "
                                                                "moscope has.")] = None,
              cores: Annotated[str | None, typer.Option(metavar="LIST", help="Core counts. Default: 1, 4 and the multiples of 6 up to "
-                                                                            "48.")] = None,
+                                                                            "48, or up to all cores.")] = None,
              quick: Annotated[bool, typer.Option("--quick", help="Measure only 1, 12 and 48 cores, in at most 24 short windows, until "
                                                                  "the standard error of throughput is below 10%.")] = False,
              windows: Annotated[int | None, typer.Option(metavar="N", help="Number of windows of each point, as for `run`.")] = None,

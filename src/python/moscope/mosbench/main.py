@@ -10,7 +10,7 @@ from typing import Any
 from moscope import errors, jsonio
 from moscope.aside import write_whole
 from moscope.cli import Shared
-from moscope.config import load_machine
+from moscope.config import Machine, load_machine
 from moscope.errors import UserError
 from moscope.mosbench import applications
 from moscope.mosbench.applications import Application
@@ -51,8 +51,9 @@ class Wanted:
         quick = {"until_error": QUICK_ERROR, "windows": QUICK_WINDOWS, "window": options.SHORT} if self.quick else {}
         return {**quick, **{name: value for name, value in given.items() if value is not None}}
 
-    def counts(self) -> str:
-        return self.cores if self.cores is not None else QUICK_CORES if self.quick else CORES
+    def counts(self, machine: Machine) -> list[Value]:
+        usual = options.default_cores(machine, QUICK_CORES if self.quick else CORES)
+        return list(options.core_list(usual if self.cores is None else self.cores, machine))
 
 
 def spec(shared: Shared, wanted: Wanted, chosen: list[Application], workloads: set[str]) -> Spec:
@@ -61,7 +62,7 @@ def spec(shared: Shared, wanted: Wanted, chosen: list[Application], workloads: s
         raise UserError(f"--set: several values of {several}: expected one, or moscope sweep for an axis")
     pairs = [(c.workload, c.kernel) for a in chosen for c in applications.curves(a, workloads)]
     names, kernels = list(dict.fromkeys(w for w, _ in pairs)), list(dict.fromkeys(k for _, k in pairs))
-    counts: list[Value] = list(options.core_list(wanted.counts(), load_machine(shared.machine, shared.sets)))
+    counts = wanted.counts(load_machine(shared.machine, shared.sets))
     exclude: list[dict[str, list[Value]]] = [{"workload": [w], "kernel": [k]} for w in names for k in kernels if (w, k) not in pairs]
     fixed: dict[str, Any] = {"machine": shared.machine, "seed": shared.seed, **CARD, **wanted.measured()}
     described = Spec("run", fixed, {"workload": [*names], "kernel": [*kernels], "cores": counts}, [], exclude, "mosbench",

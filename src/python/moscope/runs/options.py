@@ -258,10 +258,10 @@ def one_point(command: str, options: Options) -> None:
             raise UserError(f"{option}: {command} takes one, not {len(parts)}: expected one, such as {parts[0]}")
 
 
-def default_cores(machine: Machine) -> str:
-    """The default core counts that the machine has. A machine with fewer cores than the largest of them also gets its own number
-    of cores."""
-    usual = [int(n) for n in DEFAULT_CORES.split(",")]
+def default_cores(machine: Machine, counts: str = DEFAULT_CORES) -> str:
+    """Those of the default core counts that the machine has. A machine with fewer cores than the largest of them also gets its own
+    number of cores."""
+    usual = [int(n) for n in counts.split(",")]
     return ",".join(map(str, [*(n for n in usual[:-1] if n < machine.cores), min(machine.cores, usual[-1])]))
 
 
