@@ -154,7 +154,8 @@ def text(made: dict[str, Any]) -> Iterator[str]:
         yield (f"{one['point']}: {one['transactions']:,} transactions, {len(RULES)} rules: "
                + (f"{count:,} contradictions" if count else "no contradiction"))
         if one["classes"]:
-            yield "  " + ", ".join(f"{MISS_CLASS.label(miss)} {number:,}" for miss, number in one["classes"].items())
+            said = ((MISS_CLASS.label(miss) if miss in MISS_CLASS.names else miss, number) for miss, number in one["classes"].items())
+            yield "  " + ", ".join(f"{miss} {number:,}" for miss, number in said)
         for broken in one["contradictions"]:
             yield f"  {broken['transactions']:,} contradict: {broken['rule']}"
             for example in broken["examples"]:

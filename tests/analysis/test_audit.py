@@ -135,6 +135,12 @@ def test_what_happened_before_the_log_contradicts_nothing(tmp_path: Path) -> Non
     assert broken_rules(tmp_path, [access(0, 0, 10, "true_sharing", writer=5), access(1, 20, 10, "capacity", writer=5)]) == []
 
 
+def test_the_text_names_transactions_that_have_no_class() -> None:
+    broken = {"rule": "every transaction has a class", "transactions": 2, "examples": []}
+    point = {"point": "p", "transactions": 3, "classes": {"none": 2, "true_sharing": 1}, "contradictions": [broken]}
+    assert list(audit.text({"points": [point]}))[1:] == ["  none 2, true sharing 1", "  2 contradict: every transaction has a class"]
+
+
 def test_the_text_of_a_point_without_transactions_is_one_line() -> None:
     point = {"point": "p", "transactions": 0, "classes": {}, "contradictions": []}
     assert list(audit.text({"points": [point]})) == [f"p: 0 transactions, {len(audit.RULES)} rules: no contradiction"]
