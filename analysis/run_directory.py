@@ -197,8 +197,29 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     point = Point(folder.name, record)
     if not counted:
         return point
-    point.stats = _object(folder / "stats.json", problems) or {}
+    stats = _object(folder / "stats.json", problems) or {}
+    if fault := shape.fault_of_stats(stats):
+        problems.append(f"{folder.name}/stats.json is left out: {fault}")
+    else:
+        point.stats = stats
     return point
+
+
+def finished(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The record and the statistics of a point, outside of a run. RunDirectoryError for a file that cannot be read, or is not as a run
+    writes it."""
+    found = []
+    for name, fault_of in (("point.json", shape.fault_of_point), ("stats.json", shape.fault_of_stats)):
+        try:
+            document = json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunDirectoryError(f"{folder / name}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
+        if not isinstance(document, dict):
+            raise RunDirectoryError(f"{folder / name}: is not a JSON object: expected a finished point")
+        if fault := fault_of(document):
+            raise RunDirectoryError(f"{folder / name}: {fault}")
+        found.append(document)
+    return found[0], found[1]
 
 
 def _has_tables(folder: Path, problems: list[str]) -> bool:

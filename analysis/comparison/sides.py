@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The two sides of a comparison: a run directory, a point in one, or a sweep of runs; and which points of them are compared."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import duckdb
 
 from analysis.database import FILES, Database, readable
-from analysis.run_directory import Point, RunDirectoryError, load
+from analysis.run_directory import Point, RunDirectoryError, finished, load
 from moscope.parquet import pattern, scan
 
 TABLE = "table.parquet"
@@ -90,16 +89,11 @@ def _of_sweep(path: Path) -> list[Measured]:
 
 def _alone(folder: Path) -> Measured:
     """A point without run.json."""
-    documents = {}
-    for name in ("point", "stats"):
-        try:
-            documents[name] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunDirectoryError(f"{folder / name}.json: {error}: expected a finished point") from error
+    record, stats = finished(folder)
     whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
     name = folder.absolute().name
-    point = Point(name, documents["point"], documents["stats"], Database({name: folder} if whole else {}, copied=False))
-    return Measured(point, configuration(documents["point"], {}))
+    point = Point(name, record, stats, Database({name: folder} if whole else {}, copied=False))
+    return Measured(point, configuration(record, {}))
 
 
 def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:

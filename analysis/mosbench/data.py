@@ -12,7 +12,7 @@ from pyarrow import parquet
 from analysis import paper
 from analysis.mosbench import names
 from analysis.mosbench.account import WAITS
-from analysis.run_directory import Point, Run, RunDirectoryError
+from analysis.run_directory import Point, Run, RunDirectoryError, finished
 
 
 @dataclass
@@ -113,11 +113,6 @@ def _application(one: dict[str, Any], measured: list[list[Point]], most_cores: i
 
 
 def _point(folder: Path, application: str, label: str, of_paper: bool) -> Point:
-    documents = []
-    for name in ("point.json", "stats.json"):
-        try:
-            documents.append(json.loads((folder / name).read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            raise RunDirectoryError(f"{folder / name}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
-    return Point(folder.name, {**documents[0], "workload": application, "kernel": label}, documents[1],
-                 made={WAITS: names.waits(folder)}, of_paper=of_paper)
+    measured, stats = finished(folder)
+    return Point(folder.name, {**measured, "workload": application, "kernel": label}, stats, made={WAITS: names.waits(folder)},
+                 of_paper=of_paper)

@@ -190,6 +190,19 @@ def sweep(folder: Path, points: dict[str, Path], window: str = "1ms") -> Path:
     return folder
 
 
+@pytest.mark.parametrize("name, text, error", [
+    ("point.json", "[]", "point.json: is not a JSON object: expected a finished point"),
+    ("point.json", '{"windows": 5}', "point.json: its windows: expected a list of objects"),
+    ("point.json", '{"cores": "4"}', "point.json: its cores: expected a number"),
+    ("stats.json", '{"cores": 7}', "stats.json: its cores: expected a list of objects"),
+    ("stats.json", "{", "stats.json: cannot be read .*: expected a finished point")])
+def test_a_point_with_a_changed_file_is_refused(stock: Path, tmp_path: Path, name: str, text: str, error: str) -> None:
+    point = shutil.copytree(next((stock / "points").iterdir()), tmp_path / "p")
+    (point / name).write_text(text)
+    with pytest.raises(RunDirectoryError, match=error):
+        sides.side(point)
+
+
 def test_a_comparison_holds_no_copies_of_the_tables_of_lines(stock: Path, tmp_path: Path) -> None:
     """The points of a sweep would take a gigabyte each."""
     for side in (stock, sweep(tmp_path / "a", {"1GHz": next((stock / "points").iterdir())})):

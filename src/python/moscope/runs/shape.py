@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The shape of run.json and point.json (docs/run-directory.md) that their readers rely on. A user may have changed a file."""
+"""The shape of run.json, point.json and stats.json (docs/run-directory.md) that their readers rely on. A user may have changed a
+file."""
 
 from typing import Any
 
@@ -13,7 +14,8 @@ CONFIG: dict[str, tuple[Kind, Kind]] = {
     "cores_per_chip": (int, object), "core_hz": (NUMBER, object)}
 POINT: dict[str, tuple[Kind, Kind]] = {
     "cycles": (dict, NUMBER), "windows": (list, dict), "top_names": (list, dict), "top_lines": (list, dict), "made_from": (dict, object),
-    "trend": (dict, NUMBER)}
+    "trend": (dict, NUMBER), "cores": (int, object)}
+STATS: dict[str, tuple[Kind, Kind]] = {"cores": (list, dict), "attribution": (dict, object), "machine": (dict, object)}
 WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a text", int: "a number", NUMBER: "a number"}
 
 
@@ -25,6 +27,11 @@ def fault(run: dict[str, Any]) -> str:
 def fault_of_point(point: dict[str, Any]) -> str:
     """The same of a point.json, and of a point in run.json."""
     return _fault(point, POINT, "")
+
+
+def fault_of_stats(stats: dict[str, Any]) -> str:
+    """The same of a stats.json."""
+    return _fault(stats, STATS, "")
 
 
 def _fault(found: dict[str, Any], keys: dict[str, tuple[Kind, Kind]], within: str) -> str:
