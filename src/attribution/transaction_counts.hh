@@ -26,6 +26,8 @@ inline constexpr MissClass kSpinning = MissClass::count;
 /// Transactions with the same key are counted together.
 struct TransactionKey {
     static constexpr std::uint8_t kNoSupplier = 0xff;
+    /// Bytes of DRAM whose lines have numbers of their own.
+    static constexpr std::uint64_t kMostDram = std::uint64_t{kLineBytes} << 32;
 
     Addr writer = 0;        ///< instruction that had written the line last; 0: no other core's
     Addr waiter = 0;        ///< instruction

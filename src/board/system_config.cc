@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "board/system_config.hh"
 
+#include "attribution/transaction_counts.hh"
 #include "board/cpu_model.hh"
 #include "schema/config_reader.hh"
 
@@ -31,6 +32,10 @@ void check(const ConfigReader &from, const SystemConfig &c) {
                                 "1 to 8 on a machine that runs guests, each with its row of hops");
     if (c.memory_per_node < (std::uint64_t{64} << 20) || c.memory_per_node % (2 << 20))
         from.at("memory_per_node").refuse(std::to_string(c.memory_per_node), "64MiB or more, a multiple of 2MiB");
+    if (c.machine && c.attribution && c.memory() > TransactionKey::kMostDram)
+        from.at("memory_per_node")
+            .refuse(std::to_string(c.memory_per_node),
+                    "256GiB on all nodes at most, if waiting is attributed to lines");
 }
 
 } // namespace

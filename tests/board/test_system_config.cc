@@ -52,5 +52,17 @@ TEST(SystemConfig, MoreCoresThanTheChipsHaveAreRefused) {
     EXPECT_EQ(refusal(j), "system.cores: 13: expected 1 to 12");
 }
 
+TEST(SystemConfig, MemoryWhoseLinesAttributionCannotTellApartIsRefused) {
+    auto j = system(8, 6);
+    j["memory_per_node"] = std::uint64_t{32} << 30;
+    j["detailed"] = {{"machine", nlohmann::json::object()}, {"library", ""}};
+    EXPECT_EQ(refusal(j), "");
+    j["memory_per_node"] = (std::uint64_t{32} << 30) + (2 << 20);
+    EXPECT_EQ(refusal(j), "system.memory_per_node: 34361835520: expected 256GiB on all nodes at most, if waiting is "
+                          "attributed to lines");
+    j["detailed"]["attribution"] = false;
+    EXPECT_EQ(refusal(j), "");
+}
+
 } // namespace
 } // namespace moscope
