@@ -39,6 +39,11 @@ class BootMemory {
     /// The highest place for `size` bytes in usable memory, a multiple of `align`, within [least, most]; 0 if none.
     Addr highest(std::uint64_t size, std::uint64_t align, Addr least, Addr most) const;
 
+    /// Structures are placed behind a kernel that lies at [start, end), if it lies in their area.
+    void keep_clear_of(Addr start, Addr end) {
+        if (start < kLowEnd && end > low_)
+            low_ = end;
+    }
     /// Memory below 640 KiB for a structure of the protocol. UserError if it is full or not usable.
     Addr take_low(std::uint64_t size, std::uint64_t align);
     /// Writes to DRAM; UserError naming `what` if part of it is not usable memory.

@@ -129,6 +129,7 @@ LoadedKernel load_bzimage(const BootRequest &request, BootMemory &memory) {
     k.start = kernel_place(request, memory, needed);
     k.end = k.start + needed;
     memory.write(k.start, body, name);
+    memory.keep_clear_of(k.start, k.end);
     k.initrd = place_initrd(request, memory, k.end, get<std::uint32_t>(f, kInitrdMax));
 
     Record params = boot_params(request, memory);

@@ -70,6 +70,7 @@ LoadedKernel load_multiboot(const BootRequest &request, BootMemory &memory) {
         std::tie(k.start, k.end) = elf.load(memory);
         entry = elf.physical(elf.entry());
     }
+    memory.keep_clear_of(k.start, k.end);
     k.initrd = place_initrd(request, memory, k.end, PhysMap::kTop - 1);
 
     Record info(kInfo);

@@ -25,6 +25,7 @@ LoadedKernel load_pvh(const BootRequest &request, BootMemory &memory) {
     LoadedKernel k;
     k.protocol = "PVH";
     std::tie(k.start, k.end) = elf.load(memory);
+    memory.keep_clear_of(k.start, k.end);
     k.initrd = place_initrd(request, memory, k.end, PhysMap::kTop - 1);
 
     Record start(kStartInfo);

@@ -181,6 +181,21 @@ TEST_F(Multiboot, AFlatKernelGoesWhereItsHeaderSays) {
     EXPECT_NE(refusal().find("within its Multiboot header"), std::string::npos);
 }
 
+TEST_F(Multiboot, AKernelInTheAreaOfTheStructuresIsNotOverwritten) {
+    constexpr Addr first = BootMemory::kLow + 0x1000, last = BootMemory::kLow + 0x8000;
+    Image body = multiboot_header(3);
+    body.resize(last - first, 0x90);
+    kernel = elf64({{1, first, body, body.size()}}, first);
+    const LoadedKernel k = load();
+    EXPECT_EQ(std::memcmp(map.host(PhysAddr(first)), body.data(), body.size()), 0);
+    EXPECT_GE(k.entry.gdtr.base, last);
+    EXPECT_EQ(text(read<std::uint32_t>(k.entry.rbx + 16)), command_line);
+
+    body.resize(BootMemory::kLowEnd - first);
+    kernel = elf64({{1, first, body, body.size()}}, first);
+    EXPECT_NE(refusal().find("do not fit below 0x90000"), std::string::npos);
+}
+
 TEST_F(Multiboot, AHeaderWithTheWrongChecksumIsNotAccepted) {
     kernel = multiboot_header(3);
     kernel[8] ^= 1;
