@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Model-specific registers of family 10h that the model remembers without an effect. Reset values are those that
+"""Model-specific registers of family 10h that the model remembers without an effect, but for DEBUGCTL.BTF. Reset values are those that
 firmware leaves behind. Sources: B is AMD 31116 (BIOS and kernel developer's guide, family 10h), A is AMD 24593 (architecture).
 
 Time-stamp counter, APIC base, SYSENTER, SYSCALL, EFER, PAT and the FS and GS bases have effects and are not here; TOP_MEM, the

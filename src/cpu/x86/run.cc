@@ -3,6 +3,7 @@
 #include "cpu/x86/core.hh"
 #include "cpu/x86/decode/block.hh"
 #include "cpu/x86/system/interrupts.hh"
+#include "cpu/x86/system/msr.hh"
 
 namespace moscope::x86 {
 
@@ -20,6 +21,16 @@ void debug_trap(Core &c, bool step) {
     c.struck = 0;
     c.raise(exc_db);
     deliver_fault(c);
+}
+
+/// With DEBUGCTL.BTF set, only control transfers are stepped: whether the block's first instruction was one. A jump to the
+/// next instruction passes for none, and so does a repeated instruction (`repeats`: it goes on).
+bool stepped(Core &c, const Block &b, bool repeats) {
+    const RememberedMsr *const control = find_msr(c, msr::debug_control);
+    if (!control || !(control->value & msr::kBranchStep))
+        return true;
+    const std::uint64_t next = c.r[reg_block] + b.ops()[0].length;
+    return !repeats && c.rip != (c.code64() ? next : next & 0xffffffff);
 }
 
 /// The block at rip; null: fault. `global`: it may be remembered beyond a change of CR3, because all its code is in
@@ -104,7 +115,7 @@ Core::Begin Core::begin_block(bool attend, bool interrupts) {
 }
 
 bool Core::end_block(const Begin &done) {
-    bool trap = done.step;
+    bool trap = done.step, repeats = false;
     Exit leave = Exit::none;
     if (__builtin_expect(exit != Exit::none, 0)) {
         retired -= done.block->count - static_cast<std::uint64_t>(left_at - done.block->ops());
@@ -120,8 +131,9 @@ bool Core::end_block(const Begin &done) {
             Jump &j = jump_of(r[reg_block]);
             if (done.block->stale && j.block == done.block)
                 j = {};
-            if (done.resumed && left_at == done.block->ops())
-                flags.system |= Flags::rf; // the instruction has not ended yet
+            repeats = left_at == done.block->ops(); // the instruction has not ended yet
+            if (done.resumed && repeats)
+                flags.system |= Flags::rf;
             break;
         }
         case Exit::trap:
@@ -136,8 +148,11 @@ bool Core::end_block(const Begin &done) {
         exit = Exit::none;
     }
     if (__builtin_expect(trap || struck, 0) && shadow != kShadowDebug) {
-        halted = false;
-        debug_trap(*this, trap);
+        trap = trap && stepped(*this, *done.block, repeats);
+        if (trap || struck) {
+            halted = false;
+            debug_trap(*this, trap);
+        }
         if (exit == Exit::shutdown)
             return false;
     }

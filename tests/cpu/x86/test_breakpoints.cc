@@ -3,6 +3,7 @@
 // and 8.2.18).
 #include <gtest/gtest.h>
 
+#include "cpu/x86/system/msr.hh"
 #include "cpu/x86/system_machine.hh"
 
 namespace moscope::x86::test {
@@ -45,6 +46,33 @@ TEST_F(Breakpoints, AFetchStrikesBeforeTheInstruction) {
     EXPECT_EQ(c.r[rbx], 1u);
     EXPECT_EQ(hits(), 4u);
     EXPECT_FALSE(m.pushed(2) & Flags::rf) << "the handler has to set RF itself";
+}
+
+TEST_F(Breakpoints, WithDebugControlSetOnlyControlTransfersAreStepped) {
+    constexpr std::uint32_t kDebugControl = 0x1d9;
+    m.model.msrs[kDebugControl].writable = 0x3f;
+    reset_msrs(c);
+    // mov cl, 4; rep stosb; test ecx, ecx; jnz not taken; jz l; nop; l: inc ebx; hlt
+    m.code(kCode, {0xb1, 4, 0xf3, 0xaa, 0x85, 0xc9, 0x75, 0xf8, 0x74, 1, 0x90, 0xff, 0xc3, 0xf4});
+    c.r[rdi] = kData;
+    c.r[rcx] = 0;
+    ASSERT_TRUE(write_msr(c, kDebugControl, 3));
+    return_to(kCode, Flags::tf);
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), kCode + 11) << "after the taken branch alone";
+    EXPECT_TRUE(c.dr[6] >> 14 & 1);
+    std::uint64_t control = 0;
+    ASSERT_TRUE(read_msr(c, kDebugControl, control));
+    EXPECT_EQ(control, 1u) << "the exception turns these steps off";
+    return_to(kCode + 11, Flags::tf);
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), kCode + 13) << "each instruction is stepped again";
+
+    m.code(kCode, {0xeb, 0xfe}); // l: jmp l
+    ASSERT_TRUE(write_msr(c, kDebugControl, 2));
+    return_to(kCode, Flags::tf);
+    EXPECT_EQ(m.vector_taken(), exc_db);
+    EXPECT_EQ(m.pushed(0), kCode);
 }
 
 TEST_F(Breakpoints, OneSetAfterTheCodeWasDecodedStrikesToo) {

@@ -4,6 +4,7 @@
 #include "cpu/x86/mmu/memory.hh"
 #include "cpu/x86/mmu/paging.hh"
 #include "cpu/x86/system/far.hh"
+#include "cpu/x86/system/msr.hh"
 #include "cpu/x86/system/segment.hh"
 #include "cpu/x86/system/task.hh"
 
@@ -206,6 +207,17 @@ bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std:
 // which the run reports.
 constexpr unsigned kInSeries = 64;
 
+namespace {
+
+/// What the processor turns off for the handler: general detect, and steps of control transfers alone.
+void after_debug_exception(Core &c) {
+    c.dr[7] &= ~std::uint64_t{1 << 13};
+    if (RememberedMsr *control = find_msr(c, msr::debug_control))
+        control->value &= ~msr::kBranchStep;
+}
+
+} // namespace
+
 void deliver_fault(Core &c) {
     for (unsigned meeting = 0;; ++meeting) {
         const Fault f = c.fault;
@@ -214,7 +226,7 @@ void deliver_fault(Core &c) {
         if (enter_handler(c, f.vector, Source::exception, f.has_error, f.error)) {
             ++c.extra_cycles; // so that the time of a program that does nothing but fault runs out
             if (f.vector == exc_db)
-                c.dr[7] &= ~std::uint64_t{1 << 13}; // general detect
+                after_debug_exception(c);
             return;
         }
         if (f.vector == exc_df || meeting == kInSeries) {
