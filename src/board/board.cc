@@ -157,7 +157,7 @@ void Board::clear_ending() {
 }
 
 bool Board::hopeless() const {
-    return std::all_of(cores.begin(), cores.end(), [](const auto &c) {
+    return !devices_->bus.in_flight() && std::all_of(cores.begin(), cores.end(), [](const auto &c) {
         const bool masked = c->halted && !c->monitor.waiting && !(c->flags.system & x86::Flags::if_);
         return (c->wait_for_sipi || masked) && !interrupt_deliverable(*c);
     });

@@ -45,7 +45,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void console_showed(const std::string &marker);
     /// `ending` has been reported: it becomes the one that followed it, or none. With one, no core may run on.
     void clear_ending();
-    /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt.
+    /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt, and no interrupt is
+    /// under way to any.
     bool hopeless() const;
 
     // x86::Platform

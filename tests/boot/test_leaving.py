@@ -13,6 +13,10 @@ from moscope.runs import engine
 CODE = bytes.fromhex("fa" "b9204e0000" "49" "75fd" "b003" "66baf400" "ee" "f4")
 # cli; mov al, 0x34; out 0x43, al; mov al, 0; out 0x40, al; out 0x40, al; hlt: it waits for ever beside a timer that runs.
 HOPELESS = bytes.fromhex("fa" "b034" "e643" "b000" "e640" "e640" "f4")
+# After the same delay, it writes code for core 6 to 8000h (mov al, 3; mov dx, 0xf4; out dx, al; hlt), sends it a start-up interrupt
+# to there through its local APIC, and halts for ever.
+STARTING = bytes.fromhex("fa" "b9204e0000" "49" "75fd" "c70500800000b003baf4" "c7050480000000eef4f4" "c7051003e0fe00000008"
+                         "c7050003e0fe08460000" "f4")
 AT, ALIGNED = 0x10_0000, 0x1000
 
 
@@ -28,10 +32,10 @@ def guest(file: Path, code: bytes) -> Path:
     return file
 
 
-def begun(folder: Path, code: bytes) -> Any:
+def begun(folder: Path, code: bytes, cores: int = 1) -> Any:
     machine = load_machine("opteron48", ["memory_per_node=64MiB"])
     detailed = {**engine.detailed(machine, print), "transactions": "", "attribution": False, "stacks": False}
-    system = engine.create({**plan.platform(machine), "cores": 1, "seed": 1, "restore": False, "append": "", "info": {},
+    system = engine.create({**plan.platform(machine), "cores": cores, "seed": 1, "restore": False, "append": "", "info": {},
                             "kernel": str(guest(folder / "guest.elf", code)), "initrd": "", "disk": "", "disk_read_only": False,
                             "markers": [], "detailed": detailed})
     system.step_until(1, 1000)
@@ -55,3 +59,15 @@ def test_an_exit_while_the_cores_leave_detailed_mode_is_returned_by_the_next_ste
 def test_cores_that_wait_with_interrupts_off_are_a_hang_though_a_timer_runs(tmp_path: Path) -> None:
     assert begun(tmp_path, HOPELESS).step_until(10**13, 60_000) == {
         "state": "hang", "detail": "all cores wait with interrupts off", "status": 0}
+
+
+def test_cores_to_which_an_interrupt_is_under_way_are_no_hang(tmp_path: Path) -> None:
+    ended = {"state": "exit", "detail": "exit port", "status": 3}
+    alone = begun(tmp_path, STARTING, 7)
+    assert alone.step_until(10**13, 60_000) == ended
+    end = int(alone.counts()["ticks"])
+    system = begun(tmp_path, STARTING, 7)
+    for at in range(end - 500_000_000, end + 10_000_000, 4_000_000):  # femtoseconds: some steps end while it travels
+        if (step := system.step_until(at, 60_000))["state"] != "time":
+            break
+    assert step == ended

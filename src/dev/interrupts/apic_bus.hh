@@ -61,6 +61,7 @@ class ApicBus final : public MsiTarget {
     void travel(EventQueue &queue, const TimeSource &time, Way way);
     /// Delivers all messages in flight at once: none may be in flight when a checkpoint is taken.
     void arrive_all() { arrive(kNever); }
+    bool in_flight() const { return !under_way_.empty(); }
     void end_of_interrupt(std::uint8_t vector) {
         for (EoiListener *l : listeners_)
             l->end_of_interrupt(vector);
