@@ -104,6 +104,14 @@ TEST_F(SystemInstructions, GeneralDetectStopsAccessesToDebugRegisters) {
     EXPECT_EQ(m.pushed(0), kCode) << "it is a fault";
 }
 
+TEST_F(SystemInstructions, GeneralDetectIsOffInTheHandlerOfInt1Too) {
+    c.dr[7] |= 1 << 13;
+    EXPECT_EQ(m.fault(kCode, {0xcd, 1}), exc_db); // INT 1, which is no debug exception
+    EXPECT_TRUE(c.dr[7] & 1 << 13);
+    EXPECT_EQ(m.fault(kCode, {0xf1}), exc_db);
+    EXPECT_FALSE(c.dr[7] & 1 << 13);
+}
+
 TEST_F(SystemInstructions, EferRefusesForbiddenChanges) {
     const auto write = [&](std::uint64_t v) {
         c.r[rcx] = msr::efer;

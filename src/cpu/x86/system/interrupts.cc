@@ -189,11 +189,21 @@ bool double_fault(unsigned first, unsigned second) {
     return contributory(first) && contributory(second);
 }
 
+/// What the processor turns off for the handler: general detect, and steps of control transfers alone.
+void after_debug_exception(Core &c) {
+    c.dr[7] &= ~std::uint64_t{1 << 13};
+    if (RememberedMsr *control = find_msr(c, msr::debug_control))
+        control->value &= ~msr::kBranchStep;
+}
+
 } // namespace
 
 bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std::uint32_t error) {
-    if (enter(c, {vector, source, has_error, error}))
+    if (enter(c, {vector, source, has_error, error})) {
+        if (vector == exc_db && source == Source::exception)
+            after_debug_exception(c);
         return true;
+    }
     // EXT: the event that could not be delivered was not the program's INT.
     const bool with_selector = c.fault.vector >= exc_ts && c.fault.vector <= exc_gp;
     if (source != Source::software && with_selector)
@@ -207,17 +217,6 @@ bool enter_handler(Core &c, unsigned vector, Source source, bool has_error, std:
 // which the run reports.
 constexpr unsigned kInSeries = 64;
 
-namespace {
-
-/// What the processor turns off for the handler: general detect, and steps of control transfers alone.
-void after_debug_exception(Core &c) {
-    c.dr[7] &= ~std::uint64_t{1 << 13};
-    if (RememberedMsr *control = find_msr(c, msr::debug_control))
-        control->value &= ~msr::kBranchStep;
-}
-
-} // namespace
-
 void deliver_fault(Core &c) {
     for (unsigned meeting = 0;; ++meeting) {
         const Fault f = c.fault;
@@ -225,8 +224,6 @@ void deliver_fault(Core &c) {
             c.cr2 = f.address;
         if (enter_handler(c, f.vector, Source::exception, f.has_error, f.error)) {
             ++c.extra_cycles; // so that the time of a program that does nothing but fault runs out
-            if (f.vector == exc_db)
-                after_debug_exception(c);
             return;
         }
         if (f.vector == exc_df || meeting == kInSeries) {
