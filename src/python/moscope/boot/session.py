@@ -2,9 +2,9 @@
 """One run of a machine: steps the engine, moves bytes between its console and the host's, takes the checkpoint, and reports
 how the run ended.
 
-Without a terminal, input is typed one line at each prompt of the guest, also at that for the rest of a command. The engine stops shortly after a marker has appeared,
-at a moment that depends only on the guest and does not affect it. Two runs therefore have the same bytes at the same
-instruction, whether or not one of them takes a checkpoint there.
+Without a terminal, input is typed one line at each prompt of the guest, also at that for the rest of a command. The engine stops
+shortly after a marker has appeared, at a moment that depends only on the guest and does not affect it. Two runs therefore have the
+same bytes at the same instruction, whether or not one of them takes a checkpoint there.
 """
 
 import io
