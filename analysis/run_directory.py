@@ -77,6 +77,14 @@ class Point:
         return max(windows, default=0) or int(float(self.record.get("window_ms") or 0) * FS_PER_MS)
 
     @property
+    def waitable_fs(self) -> int:
+        """The most that the cores can have waited: all time but that in which they execute user code other than spin loops."""
+        cores = self.stats.get("cores", [])
+        running = sum(int(core[kind]["user"]) - int(core.get("spin", {}).get(kind, {}).get("user", 0))
+                      for core in cores for kind in ("busy", "core") if kind in core)
+        return sum(int(core["window"]) for core in cores) - running
+
+    @property
     def memory_stall_fs(self) -> int:
         """Exposed stall of all cores."""
         return int(self.attribution.get("exposed") or 0)

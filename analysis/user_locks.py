@@ -3,16 +3,25 @@
 
 A lock is a word that user code changes by locked operations, and whose field, type or functions are named like a lock's. The accesses of
 one core to it are divided into acquisitions: attempts, the kernel's reads of the word (FUTEX_WAIT compares it with the expected value
-before the thread sleeps), and the release. An attempt has failed if it is within another core's hold whose release is recorded: a failed
-attempt takes the line away, so the holder's release misses and is recorded. A release that hits is not recorded: a lock that no other
-core wants stays in its core's cache. So hold times are known only where the release missed. If a core releases a lock and takes it again
-within its cache, only the first release counts. Of a lock that several may hold, such as a rwlock, no attempt is known to have failed.
+before the thread sleeps), and the release.
+
+A failed attempt takes the line away from the holder, so the next access of the holder to the line misses and is recorded. An attempt
+has therefore failed in three cases only. It is within another core's hold whose release is recorded. Or the holder accesses other data of
+the line after it, and the core attempts again as soon as it has lost the line, as a core does that spins (the release may then hit). Or the
+core's next attempt is in code that runs after a failed attempt only. Any other attempt counts as an acquisition. The wait does not extend
+over other work: between two attempts of one acquisition, the core has no recorded access of user code to another line, except in code that
+takes locks.
+
+A release that hits is not recorded: a lock that no other core wants stays in its core's cache. So hold times are known only where the
+release missed. If a core releases a lock and takes it again within its cache, only the first release counts. Of a lock that several may
+hold, such as a rwlock, only the code of the next attempt says that an attempt has failed.
 
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -29,22 +38,28 @@ NS, US = 10**6, 10**9
 COLUMNS = ("line", "va", "core", "kind", "user", "issued", "latency", "exposed", "function", "inlined", "name", "name_kind", "walk",
            "buffer_wait")  # of transactions; those of earlier versions lack some
 USER_TOP = 1 << 47
+LAST_CORE = 255
 MUTEX_BYTES = 40  # glibc's largest lock but for the rwlock, where no type says the size
 # Functions of libraries and of programs that take or release a lock.
 LOCKING = re.compile(r"lock|mutex|futex|critical|sem_(wait|post|trywait)|(^|_)(acquire|release)", re.IGNORECASE)
 RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IGNORECASE)
 # Functions that a thread calls after a failed attempt.
-WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex|_full", re.IGNORECASE)
+WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex", re.IGNORECASE)
+TURN = 100 * NS  # a spinning core attempts again within this time after it has lost the line
 # Locks that several may hold, and attempts that do not wait.
 SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
 TRYING = re.compile(r"try", re.IGNORECASE)
 TYPE = re.compile(r"mutex|rwlock|spinlock|semaphore|sem_t|lock", re.IGNORECASE)
 
 ROWS = f"""
-    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte FROM $file WHERE NOT buffer_wait AND va BETWEEN 1 AND {USER_TOP}),
-         changed AS (SELECT DISTINCT line FROM log WHERE "user" AND kind = 'rmw')
-    SELECT line, byte, va, core, kind, "user", issued, issued + latency AS ended, exposed, function, inlined, name, name_kind
-    FROM log JOIN changed USING (line) WHERE NOT walk ORDER BY ended, core"""
+    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte, function || ';' || coalesce(inlined, '') AS code
+                 FROM $file WHERE NOT buffer_wait AND NOT walk AND va BETWEEN 1 AND {USER_TOP}),
+         changed AS (SELECT DISTINCT line, true AS locked FROM log WHERE "user" AND kind = 'rmw'),
+         counted AS (SELECT *, count(*) FILTER (WHERE "user" AND locked IS NULL
+                            AND NOT regexp_matches(substr(code, strpos(code, ':') + 1), '{LOCKING.pattern}', 'i'))
+                            OVER (PARTITION BY core ORDER BY issued) AS elsewhere FROM log LEFT JOIN changed USING (line))
+    SELECT line, byte, va, core, kind, "user", issued, issued + latency AS ended, exposed, function, inlined, name, name_kind, elsewhere
+    FROM counted WHERE locked ORDER BY ended, core"""
 FUTEX = """
     SELECT core, issued, exposed FROM $file
     WHERE NOT "user" AND NOT buffer_wait AND (va = 0 OR va > 140737488355328) AND (function LIKE '%futex%' OR name LIKE 'futex_queues%')
@@ -59,7 +74,9 @@ class Acquisition:
     core: int
     asked: int
     got: int
+    elsewhere: int = 0  # accesses of the core to other lines before it
     again: bool = False  # its code waits for a lock that the core's attempt before did not get
+    used: int = 0  # end of the last access to other data of the line before the core's next attempt
     released: int | None = None
     given: bool = False  # the release changed the lock's word: what follows in releasing code is not part of it
     last: int = 0  # end of the last access in releasing code
@@ -86,10 +103,17 @@ class Lock:
     attempts: list[Acquisition] = field(default_factory=list)
     # Of cores that took the lock again within their caches: when each had released it, when it did so next, and who.
     retaken: list[tuple[int, int, int]] = field(default_factory=list)
+    touched: list[tuple[int, int]] = field(default_factory=list)  # of the line: the end of each access, and who
     _open: dict[int, Acquisition] = field(default_factory=dict)
 
+    def beside(self, row: dict[str, Any]) -> None:
+        """An access to other data of the line. Code that takes locks may access it before it holds the lock."""
+        now = self._open.get(row["core"])
+        if now and row["user"] and not LOCKING.search(_code(row)):
+            now.used = row["ended"]
+
     def accessed(self, row: dict[str, Any]) -> None:
-        core, code = row["core"], f"{row['function']};{row['inlined'] or ''}".split(":", 1)[-1]
+        core, code = row["core"], _code(row)
         now = self._open.get(core)
         self.stall += row["exposed"]
         if not row["user"]:
@@ -112,45 +136,84 @@ class Lock:
             library = bool(LOCKING.search(code))
             self.locking = self.locking or library
             self.shared = self.shared or bool(SHARED.search(code))
-            self._open[core] = Acquisition(core, row["issued"], row["ended"], bool(WAITING.search(code)) or not library,
+            self._open[core] = Acquisition(core, row["issued"], row["ended"], row["elsewhere"], bool(WAITING.search(code)),
                                            tries=bool(TRYING.search(code)))
             self.attempts.append(self._open[core])
+        elif row["va"] != self.va:
+            self.beside(row)
 
     def summary(self, p: Point) -> dict[str, Any]:
-        """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links."""
-        ordered = _acquired(self.attempts, self.retaken, self.shared)
+        """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links. Waits are
+        None if there are none, or if they are longer than the cores can have waited."""
+        ordered = _acquired(self)
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
         held = [one.released - one.got for one in ordered if one.released is not None]
         waits = [one.got - one.asked for one in ordered]
+        known = bool(waits) and sum(waits) <= p.waitable_fs
         hops = [hops for a, b in handed if (hops := _hops(p, a.core, b.core)) is not None]
         return {"name": self.name, "kind": self.kind, "type": self.type, "address": self.line + self.first, "virtual_address": self.va,
                 "stall": self.stall, "spin": self.spin, "wait_share": (self.stall + self.spin) / p.waiting_fs if p.waiting_fs else 0.0,
                 "cores": len(self.cores), "acquisitions": len(ordered), "repeated": sum(one.attempts > 1 for one in ordered),
                 "futex_waits": sum(one.futex_waits for one in ordered), "futex_stall": self.futex_stall,
-                "held": _middle(held), "held_known": len(held), "waited": sum(waits) // len(waits) if waits else None,
-                "waited_longest": max(waits, default=None),
-                "waiters": sum(waits) / p.window_fs if p.window_fs else 0.0,
+                "held": _middle(held), "held_known": len(held), "waited": sum(waits) // len(waits) if known else None,
+                "waited_longest": max(waits) if known else None,
+                "waiters": sum(waits) / p.window_fs if known else None,
                 "handoffs": len(handed), "hops": sum(hops) / len(hops) if hops else None}
 
 
-def _acquired(attempts: list[Acquisition], retaken: list[tuple[int, int, int]], shared: bool) -> list[Acquisition]:
-    """The acquisitions that these attempts, in order of `got`, make up, in that order. `shared`: another core's hold makes none fail."""
-    holds = [] if shared else sorted([*retaken, *((one.got, one.released, one.core) for one in attempts if one.released is not None)])
-    begins = [got for got, _, _ in holds]
+def _code(row: dict[str, Any]) -> str:
+    """The functions of an access, without the program."""
+    return f"{row['function']};{row['inlined'] or ''}".split(":", 1)[-1]
 
-    def failed(one: Acquisition) -> bool:
-        at = bisect_left(begins, one.got) - 1
-        return one.released is None and at >= 0 and one.got < holds[at][1] and holds[at][2] != one.core
 
+class Failures:
+    """Which attempts of a lock have failed, by the holds of other cores."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._touched = lock.touched
+        released = [(one.got, one.released, one.core) for one in lock.attempts if one.released is not None]
+        used = [(one.got, one.used, one.core) for one in lock.attempts if one.released is None and one.used]
+        self._holds = [] if lock.shared else sorted([*lock.retaken, *released])
+        self._uses = [] if lock.shared else sorted(used)  # holds that last at least until then, if the data is the holder's
+        self._next: dict[int, int] = {}  # by the identity of an attempt: when the core attempts again
+        later: dict[int, int] = {}
+        for one in reversed(lock.attempts):
+            if one.core in later:
+                self._next[id(one)] = later[one.core]
+            later[one.core] = one.asked
+
+    def of(self, one: Acquisition) -> bool:
+        return one.released is None and (_within(one, self._holds) or (_within(one, self._uses) and self._spins(one)))
+
+    def _spins(self, one: Acquisition) -> bool:
+        """Whether the core attempts again as soon as another core has taken the line."""
+        again, touched = self._next.get(id(one)), self._touched
+        at = bisect_right(touched, (one.got, LAST_CORE))
+        while at < len(touched) and touched[at][1] == one.core:
+            at += 1
+        return again is not None and at < len(touched) and again <= touched[at][0] + TURN
+
+
+def _within(one: Acquisition, holds: list[tuple[int, int, int]]) -> bool:
+    """Whether an attempt is within the last of another core's holds that began before it."""
+    at = bisect_left(holds, (one.got,)) - 1
+    return at >= 0 and one.got < holds[at][1] and holds[at][2] != one.core
+
+
+def _acquired(lock: Lock) -> list[Acquisition]:
+    """The acquisitions that the attempts on a lock, in order of `got`, make up, in that order."""
+    failures = Failures(lock)
     found: dict[int, Acquisition] = {}  # by the number of the last attempt
     last: dict[int, tuple[int, Acquisition]] = {}  # by core
-    for number, one in enumerate(attempts):
+    for number, attempt in enumerate(lock.attempts):
+        one = attempt
         at, before = last.get(one.core, (-1, one))
-        if at >= 0 and (at not in found and not before.tries or (one.again and before.released is None)):
+        failed = at >= 0 and (at not in found and not before.tries or (one.again and before.released is None))
+        if failed and one.elsewhere == before.elsewhere:
             found.pop(at, None)
             one = replace(one, asked=before.asked, attempts=before.attempts + 1, futex_waits=before.futex_waits + one.futex_waits)
         last[one.core] = number, one
-        if not failed(one):
+        if not failures.of(attempt):
             found[number] = one
     return list(found.values())
 
@@ -184,6 +247,7 @@ def locks(p: Point) -> list[dict[str, Any]]:
     last: list[tuple[int, int, Lock]] = []
     for row in _rows(database, ROWS.replace("$file", file)):
         lock = found.of(row)
+        found.touch(row, lock)
         if lock:
             lock.accessed(row)
             last.append((row["issued"], row["core"], lock))
@@ -201,6 +265,7 @@ class Words:
     def __init__(self, p: Point) -> None:
         self.all: list[Lock] = []
         self._by_line: dict[int, list[Lock]] = {}
+        self._touched: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for row in p.database.rows("""SELECT line, "first", bytes, name, kind, type FROM fields WHERE point = ?
                                       ORDER BY line, use, "first" """, p.name):
             if row["type"]:
@@ -208,10 +273,18 @@ class Words:
 
     def _add(self, name: str, kind: str, type_: str, line: int, first: int, last: int) -> Lock:
         named = bool(TYPE.search(type_)) or lock_of(name, kind) is not None
-        lock = Lock(name, kind, type_, line, first, last, locking=named, shared=bool(SHARED.search(type_)))
+        lock = Lock(name, kind, type_, line, first, last, locking=named, shared=bool(SHARED.search(type_)),
+                    touched=self._touched[line])
         self.all.append(lock)
         self._by_line.setdefault(line, []).append(lock)
         return lock
+
+    def touch(self, row: dict[str, Any], its: Lock | None) -> None:
+        """Records an access, to the word `its`, for the words of the line."""
+        self._touched[row["line"]].append((row["ended"], row["core"]))
+        for lock in self._by_line.get(row["line"], ()):
+            if lock is not its:
+                lock.beside(row)
 
     def of(self, row: dict[str, Any]) -> Lock | None:
         """The word that an access belongs to; a locked operation outside of known fields begins one."""
@@ -253,8 +326,11 @@ def text(made: dict[str, Any]) -> Iterator[str]:
     for one in made["locks"][:20]:
         yield f"{one['wait_share']:7.1%}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
         held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {one['held_known']:,})"
-        yield (f"         {one['acquisitions']:,} acquisitions by {one['cores']} cores, {one['waiters']:.2f} waiting on average{held}; "
-               f"a wait takes {(one['waited'] or 0) / NS:,.0f} ns, the longest {(one['waited_longest'] or 0) / NS:,.0f} ns")
+        waiters, wait = "", "how long cores waited is not known"
+        if one["waited"] is not None:
+            waiters = f", {one['waiters']:.2f} waiting on average"
+            wait = f"a wait takes {one['waited'] / NS:,.0f} ns, the longest {one['waited_longest'] / NS:,.0f} ns"
+        yield f"         {one['acquisitions']:,} acquisitions by {one['cores']} cores{waiters}{held}; {wait}"
         distance = "" if one["hops"] is None else f" over {one['hops']:.1f} links on average"
         futex = f"; {one['futex_waits']:,} futex waits, {one['futex_stall'] / US:,.1f} us stall in futex code" if one["futex_stall"] else ""
         yield f"         {one['handoffs']:,} hand-offs to another core{distance}{futex}"

@@ -51,8 +51,9 @@ def user_locks(p: Point) -> str:
                   "are medians of the other acquisitions.",
                   ("lock", "of all waiting", "waiters", "acquisitions", "wait, mean (ns)", "longest (ns)", "held (ns)", "hand-offs",
                    "distance", "futex waits", "futex stall (µs)"), [
-                      (code(one["name"]), esc(percent(one["wait_share"], 1)), number(one["waiters"], 2), number(one["acquisitions"]),
-                       _ns(one["waited_ns"]), _ns(one["waited_longest_ns"]), _ns(one["held_ns"]), number(one["handoffs"]),
+                      (code(one["name"]), esc(percent(one["wait_share"], 1)), "" if one["waiters"] is None else number(one["waiters"], 2),
+                       number(one["acquisitions"]), _ns(one["waited_ns"]), _ns(one["waited_longest_ns"]), _ns(one["held_ns"]),
+                       number(one["handoffs"]),
                        "" if one["hops"] is None else number(one["hops"], 1), number(one["futex_waits"]), number(one["futex_us"], 1))
                       for one in point_user_locks(p) if one["wait_share"] + share(one["futex_stall"], p) >= 0.0005][:12], range(1, 11))
 

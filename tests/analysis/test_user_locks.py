@@ -30,7 +30,7 @@ def access(core: int, issued: int, latency: int, function: str, kind: str = "rmw
 @pytest.fixture
 def made(tmp_path: Path) -> Any:
     """Locks of these transactions on two chips of two cores; the mutex is the line's bytes 0 to 39, then a counter."""
-    def made(rows: list[Row], typed: bool = True, config: dict[str, Any] = CONFIG) -> list[Row]:
+    def made(rows: list[Row], typed: bool = True, config: dict[str, Any] = CONFIG, running: int = 0) -> list[Row]:
         classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")}
         line = {"line": LINE, "use": 1, "name": "bank:total.mutex", "kind": "user symbol", "object": None, "field": None,
                 "class": "true_sharing", "stall": 0, "spin": 9 * NS, "transfers": 6, "waiters": 3, **classes}
@@ -42,7 +42,8 @@ def made(tmp_path: Path) -> Any:
                   for first, size, name, kind in ((0, 40, "mutex", "pthread_mutex_t"), (40, 8, "changes", "long int"))]
         for name, table in (("lines", [line]), ("pairs", [pair]), ("transfers", [transfer]), ("fields", fields), ("transactions", rows)):
             parquet.write_table(pa.Table.from_pylist(table), tmp_path / f"{name}.parquet")
-        stats = {"cores": [{"window": 1000 * NS}], "attribution": {"exposed": 1000 * NS, "spin": 9 * NS}}
+        core = {"window": 1000 * NS, "busy": {"kernel": 0, "user": running * NS}, "core": {"kernel": 0, "user": 0}}
+        stats = {"cores": [core], "attribution": {"exposed": 1000 * NS, "spin": 9 * NS}}
         p = Point("p", {"cores": 4}, stats, Database({"p": tmp_path}), config=config)
         jsonio.validate(user_locks.document(p))
         table, found = tables.ALL["user_locks"](Run(tmp_path, {}, [p], [])), user_locks.locks(p)
@@ -123,6 +124,45 @@ def test_an_attempt_that_does_not_wait_is_no_part_of_the_next_acquisition(made: 
     (lock,) = made([access(0, 0, 10, TAKE), access(1, 20, 10, "bank:pthread_mutex_trylock"), access(0, 60, 10, GIVE),
                     access(1, 900, 10, TAKE)])
     assert lock["acquisitions"] == 2 and lock["waited_longest"] == 10 * NS
+
+
+def test_attempts_that_nothing_shows_to_have_failed_are_acquisitions_whose_release_hit(made: Any) -> None:
+    (lock,) = made([access(core, 200 * n + 50 * core, 10, "bank:work") for n in range(4) for core in (0, 1)])
+    assert lock["acquisitions"] == 8 and lock["repeated"] == 0 and lock["waited_longest"] == 10 * NS
+    assert lock["waiters"] == pytest.approx(8 * 10 / 1000) and lock["held_known"] == 0
+
+
+def test_a_spinning_core_waits_for_a_holder_that_writes_data_on_the_locks_line(made: Any) -> None:
+    rows = [access(0, 0, 10, "bank:work"), access(1, 20, 10, "bank:work"),
+            access(0, 60, 10, "bank:work", "store", 40), access(1, 68, 10, "bank:work")]
+    (lock,) = made(rows)
+    assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["waited_longest"] == (78 - 20) * NS
+    (lock,) = made([*rows[:-1], access(1, 600, 10, "bank:work")])
+    assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS, "a core that does not attempt again at once has not waited"
+
+
+def test_a_core_that_accesses_other_data_between_two_attempts_has_not_waited(made: Any) -> None:
+    rows = [access(0, 0, 10, "bank:work"), access(1, 20, 10, "bank:work"), access(0, 60, 10, "bank:work", "store"),
+            access(1, 80, 10, "bank:work")]
+    other = access(1, 50, 10, "bank:other", "load", line=0x3000, va=VA + 0x2000)
+    assert [(lock["acquisitions"], lock["waited_longest"]) for lock in made(rows)] == [(2, 70 * NS)]
+    assert [(lock["acquisitions"], lock["waited_longest"]) for lock in made([*rows, other])] == [(2, 10 * NS)]
+
+
+def test_waits_longer_than_the_cores_can_have_waited_are_not_reported(made: Any) -> None:
+    (lock,) = made(CONTENDED, running=880)
+    assert lock["waiters"] == pytest.approx(0.11)
+    (lock,) = made(CONTENDED, running=900)
+    assert (lock["acquisitions"], lock["waiters"], lock["waited"], lock["waited_longest"]) == (3, None, None, None)
+    (_, _, counts, _) = user_locks.text({"point": "p", "locks": [lock]})
+    assert "3 acquisitions by 3 cores, held 60 ns" in counts and counts.endswith("; how long cores waited is not known")
+
+
+def test_glibcs_code_for_all_readers_of_a_rwlock_does_not_mean_that_an_attempt_has_failed(made: Any) -> None:
+    full = {"inlined": "__pthread_rwlock_rdlock_full64 called at nptl/pthread_rwlock_rdlock.c:26"}
+    (lock,) = made([access(core, at, 10, "libc.so.6:pthread_rwlock_rdlock", **full) for at, core in ((0, 0), (300, 1), (600, 0))],
+                   typed=False)
+    assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS
 
 
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
