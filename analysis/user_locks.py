@@ -45,6 +45,8 @@ LOCKING = re.compile(r"lock|mutex|futex|critical|sem_(wait|post|trywait)|(^|_)(a
 RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IGNORECASE)
 # Functions that a thread calls after a failed attempt.
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex", re.IGNORECASE)
+# Condition variables, whose words are counts and queues.
+CONDITION = re.compile(r"pthread_cond_|cond(ition_)?var", re.IGNORECASE)
 TURN = 100 * NS  # a spinning core attempts again within this time after it has lost the line
 # Locks that several may hold, and attempts that do not wait.
 SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
@@ -164,6 +166,17 @@ class Lock:
 def _code(row: dict[str, Any]) -> str:
     """The functions of an access, without the program."""
     return f"{row['function']};{row['inlined'] or ''}".split(":", 1)[-1]
+
+
+def _of_condition(row: dict[str, Any]) -> bool:
+    """Whether an access is to a condition variable: the innermost function that is named like one or like a lock decides."""
+    for call in [*(row["inlined"] or "").split("; "), row["function"]]:
+        function = call.split(" called at ")[0]
+        if CONDITION.search(function):
+            return True
+        if TYPE.search(function.split(":", 1)[-1]):
+            return False
+    return False
 
 
 class Failures:
@@ -288,6 +301,8 @@ class Words:
 
     def of(self, row: dict[str, Any]) -> Lock | None:
         """The word that an access belongs to; a locked operation outside of known fields begins one."""
+        if row["user"] and _of_condition(row):
+            return None
         found = next((lock for lock in self._by_line.get(row["line"], ()) if lock.first <= row["byte"] < lock.last), None)
         if found is None and row["user"] and row["kind"] == "rmw":
             above = [lock.first for lock in self._by_line.get(row["line"], ()) if lock.first > row["byte"]]

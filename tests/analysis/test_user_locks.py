@@ -165,6 +165,13 @@ def test_glibcs_code_for_all_readers_of_a_rwlock_does_not_mean_that_an_attempt_h
     assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS
 
 
+def test_counts_of_a_condition_variable_are_no_lock(made: Any) -> None:
+    fetch = {"inlined": "__condvar_fetch_add_wseq_acquire called at nptl/pthread_cond_wait.c:401"}
+    assert made([access(0, 0, 10, "bank:__condvar_acquire_lock"), access(1, 90, 10, "bank:pthread_cond_wait", **fetch)], typed=False) == []
+    lock_again = {"inlined": "std::sys::sync::mutex::futex::Mutex::lock called at condvar.rs:12"}
+    assert len(made([access(0, 0, 10, "bank:std::sys::sync::condvar::futex::Condvar::wait", **lock_again)], typed=False)) == 1
+
+
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
     assert made([access(0, 0, 10, "bank:count", byte=40), access(1, 20, 10, "bank:count", byte=40)]) == []
 
