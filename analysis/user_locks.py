@@ -340,7 +340,7 @@ def text(made: dict[str, Any]) -> Iterator[str]:
     yield f"{made['point']}: {len(made['locks'])} locks of user programs"
     for one in made["locks"][:20]:
         yield f"{one['wait_share']:7.1%}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
-        held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {one['held_known']:,})"
+        held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {one['held_known']:,} known holds)"
         waiters, wait = "", "how long cores waited is not known"
         if one["waited"] is not None:
             waiters = f", {one['waiters']:.2f} waiting on average"
