@@ -19,6 +19,8 @@ QUEUED = "queue of waiters"
 OF_TYPES = ("slab", "kernel object")
 CODE = ("kernel code", "module")
 OF_PROGRAMS = ("user symbol", "stack")  # whose names may have spaces, within the arguments of a template
+# Functions of the kernel, of libraries and of programs that take or release a lock.
+CODE_OF_LOCKS = re.compile(r"(?<![bc])lock|mutex|sem_(wait|post|trywait)|critical_(start|end)", re.IGNORECASE)
 # Variables of moscope's kernel patches: one line each, which begins with a lock. The image has no types of them.
 OF_PATCHES = ("all_open_files", "node0_receive_buffers", "pseudo_dentries", "pseudo_inodes")
 SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`

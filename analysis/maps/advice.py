@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis.described import CLASSES
-from analysis.locks import QUEUED, lock_of
-from analysis.maps.line_map import Area, LineMap
+from analysis.locks import CODE_OF_LOCKS, QUEUED, lock_of
+from analysis.maps.line_map import Area, Code, LineMap
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
 ALONE = ("cold", "capacity")  # classes that need no other core
+OF_ONE_THREAD = ("kernel stack",)  # kinds of memory that belong to one thread already
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
 # Functions that take or release a lock which several readers hold at a time.
 READERS = re.compile(r"rdlock|rwlock_unlock|(down|up)_read|(read|shared)_(un)?lock|(un)?lock_shared|RwLock\w*>?::\w*read")
@@ -32,6 +33,8 @@ class Advice:
 def false_sharing(line: LineMap) -> Advice | None:
     """Fields that are written by different cores share the line."""
     written = [area for area in line.used if area.written]
+    if line.line["kind"] in OF_ONE_THREAD or (len(written) == 1 and _by_code_of_locks(written[0])):
+        return None
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
         return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
                       "a line of its own: align each part to 64 bytes.", (written[0].name,))
@@ -49,7 +52,7 @@ def lock(line: LineMap) -> Advice | None:
     """The line is waited for because of a lock."""
     for area in sorted(line.used, key=lambda area: -area.waiting):
         found = lock_of(area.name, area.kind)
-        if (not found and not LOCK_TYPE.search(area.type)) or line.share(area.waiting) < NOTABLE:
+        if not _is_lock(area) or line.share(area.waiting) < NOTABLE:
             continue
         name = found[0] if found else area.name
         if found and found[1] == QUEUED:
@@ -58,14 +61,16 @@ def lock(line: LineMap) -> Advice | None:
                           "compete for it.", (name,))
         beside = [other.name for other in line.used if other is not area and other.written and not (
             found and lock_of(other.name, other.kind) == found)]
+        which = "is" if found or LOCK_TYPE.search(area.type) else "holds"
         if sum(code.waiting for code in area.waits if READERS.search(code.function)) >= MAIN * max(area.waiting, 1):
-            text = (f"{name} is a lock that readers share. Each reader writes it when it takes the lock and when it releases it, so "
+            text = (f"{name} {which} a lock that readers share. Each reader writes it when it takes the lock and when it releases it, so "
                     "readers wait for each other even if they hold it only briefly. Give each core a lock on a line of its own, and let "
                     "writers take all of these locks; or let readers do without a lock (RCU, sequence counter).")
         else:
-            text = f"{name} is a lock. Hold it for a shorter time, or split it so that fewer cores compete for it."
-        if beside:
-            text += (f" Its line also holds {listed(beside)}. Waiters take this line away from the lock's holder: move that data to "
+            text = f"{name} {which} a lock. Hold it for a shorter time, or split it so that fewer cores compete for it."
+        held = [*beside, *_data_of_lock(area)]
+        if held:
+            text += (f" Its line also holds {listed(held)}. Waiters take this line away from the lock's holder: move that data to "
                      "another line.")
         return Advice("lock", text, (name, *beside))
     return None
@@ -75,8 +80,8 @@ def one_word(line: LineMap) -> Advice | None:
     """Several cores write the same field."""
     for area in sorted(line.used, key=lambda area: -area.waiting)[:1]:
         cores = len(area.writers) if area.writers else 2 if _share(line, "true_sharing") >= MAIN else 0
-        is_lock = lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)
-        if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not is_lock and _share(line, "false_sharing") < MAIN:
+        own = _is_lock(area) or line.line["kind"] in OF_ONE_THREAD
+        if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not own and _share(line, "false_sharing") < MAIN:
             return Advice("one_word", f"Several cores write {area.name}. Give each thread or core a copy on a line of its own and add the "
                           "copies up when the value is read, or use an algorithm that writes it less often.", (area.name,))
     return None
@@ -108,6 +113,28 @@ RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, on
 
 def advice(line: LineMap) -> list[Advice]:
     return [found for rule in RULES if (found := rule(line))]
+
+
+def _is_lock(area: Area) -> bool:
+    """By its name, its type, or the code that waits for it and writes it."""
+    return bool(lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)) or _by_code_of_locks(area)
+
+
+def _by_code_of_locks(area: Area) -> bool:
+    """Whether functions that take or release a lock do most of the waiting and of the writing."""
+    waiting, written = sum(code.waiting for code in area.waits), sum(code.count for code in area.writes)
+    return (waiting > 0 and sum(code.waiting for code in area.waits if _takes_lock(code)) >= MAIN * waiting
+            and written > 0 and sum(code.count for code in area.writes if _takes_lock(code)) >= MAIN * written)
+
+
+def _takes_lock(code: Code) -> bool:
+    return bool(CODE_OF_LOCKS.search(code.function.split(":", 1)[-1]))
+
+
+def _data_of_lock(area: Area) -> list[str]:
+    """Of an area that is a lock by its code: what other functions write there."""
+    writers = [code.function for code in area.writes if not _takes_lock(code)] if _by_code_of_locks(area) else []
+    return [f"data that {function} writes" for function in dict.fromkeys(writers)]
 
 
 def _by_different_cores(line: LineMap, written: list[Area]) -> bool:

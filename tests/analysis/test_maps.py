@@ -133,6 +133,28 @@ def test_advice_on_a_lock_names_the_data_beside_it(tmp_path: Path, name: str, ty
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
 
 
+def test_memory_that_functions_of_locks_wait_for_and_write_holds_a_lock(tmp_path: Path) -> None:
+    def by(function: str, *rest: int) -> dict[str, Any]:
+        return {**pair(*rest), "waiter_function": function}
+    take, give = "libc.so.6:pthread_mutex_lock", "libc.so.6:__pthread_mutex_unlock_usercnt"
+    fields = ((0, 64, "server:malloc at server.c:33", ""),)
+    accesses = [(0, core, pc, True) for core in (0, 1) for pc in (1, 2, 3)]
+    (found,) = advice(made(tmp_path, fields, [by(take, 1, 0, 60), by(give, 2, 8, 30), by("server:insert", 3, 40, 10)], accesses))
+    assert found.kind == "lock" and "server:malloc at server.c:33 holds a lock." in found.text
+    assert "also holds data that server:insert writes." in found.text
+    assert kinds(made(tmp_path, fields, [by("server:get_block", 1, 0, 60), by("server:clock", 2, 0, 30)], accesses)) == ["one_word"]
+    apart = [(0, 0, 1, True), (8, 1, 2, True)]
+    assert kinds(made(tmp_path, fields, [by(take, 1, 0, 60), by(give, 2, 8, 30)], apart, miss="false_sharing")) == ["lock"]
+
+
+@pytest.mark.parametrize("miss", ["true_sharing", "false_sharing"])
+def test_a_threads_kernel_stack_has_no_advice_to_give_each_thread_a_copy(tmp_path: Path, miss: str) -> None:
+    line = made(tmp_path, ((0, 64, "kernel stack", ""),), [pair(1, 0, 60), pair(2, 8, 30)],
+                [(0, 0, 1, True), (8, 1, 2, True)], miss=miss)
+    line.line["kind"] = "kernel stack"
+    assert kinds(line) == []
+
+
 def test_advice_on_the_page_marks_the_names_of_its_fields_alone() -> None:
     names = ("a", "a&b", "count", "counter")
     said = page._said(Advice("", "A copy of a, a&b, count and counter.", names))
