@@ -37,15 +37,15 @@ def false_sharing(line: LineMap) -> Advice | None:
         return None
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
         return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
-                      "a line of its own: align each part to 64 bytes.", (written[0].name,))
+                      f"a line of its own: align each part to 64 bytes.{_others(line)}", (written[0].name,))
     if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written):
         return None
     names = tuple(area.name for area in written)
     if array := array_of(written):
         return Advice("false_sharing", f"Elements of {array} that different cores write share this line. Align each element to 64 bytes, "
-                      "so that it has lines of its own.", (array, *names))
+                      f"so that it has lines of its own.{_others(line)}", (array, *names))
     return Advice("false_sharing", f"Different cores write {listed(names)} in this line. Put each on a line of its own (align it to 64 "
-                  "bytes), or give each thread a copy.", names)
+                  f"bytes), or give each thread a copy.{_others(line)}", names)
 
 
 def lock(line: LineMap) -> Advice | None:
@@ -149,6 +149,14 @@ def _written_bytes(line: LineMap, area: Area) -> str:
     """The written bytes of an area, if there are several: `0, 8 and 16`."""
     at = [str(byte.at) for byte in line.bytes if byte.written and area.first <= byte.at < area.end]
     return listed(at) if len(at) > 1 else ""
+
+
+def _others(line: LineMap) -> str:
+    """What functions write at bytes that are not known."""
+    functions = [code.function for code in line.unplaced if code.count >= NOTABLE * line.after_writes]
+    if not functions:
+        return ""
+    return f" What {listed(functions)} {'writes' if len(set(functions)) == 1 else 'write'} in this line needs another line, too."
 
 
 def _is_shared(line: LineMap) -> bool:

@@ -22,6 +22,7 @@ def _line(one: LineMap) -> dict[str, Any]:
             "wait_share": one.waiting / one.whole if one.whole else 0.0, "transactions": row["transfers"],
             "recorded": one.sample, "all_recorded": one.complete,
             "bytes": [_byte(one, byte) for byte in one.bytes],
+            "unplaced_writers": [_code(code) for code in one.unplaced],
             "fields": [_area(one, area) for area in one.areas], "advice": [asdict(found) for found in advice(one)]}
 
 

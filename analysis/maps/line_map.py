@@ -4,6 +4,9 @@
 Waiting and transactions are divided by the byte that the waiter accessed: an access counts at its first byte. Sums over the bytes are
 those of the line. A byte counts as written if an instruction that is known to write the line accesses it, or if a recorded transaction
 writes it. Cores are known only from recorded transactions: all of them with `--detail full`, else those of the name's episode.
+
+An instruction that writes the line and always finds it in its core's cache has no transaction, so its bytes are not known: it is known only
+as the last writer before the transactions of other cores.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +21,8 @@ LINE = 64
 LINES_OF_NAME = 3
 LINES = """SELECT * FROM lines WHERE point = ? AND name = ? AND kind = ? ORDER BY waiting DESC, line, use LIMIT ?"""
 PAIRS = """
-    SELECT coalesce("offset", 0) AS byte, writer, waiter, waiter_function, waiter_source, waiter_inlined, accessed,
+    SELECT coalesce("offset", 0) AS byte, writer, writer_function, writer_source, writer_inlined,
+           waiter, waiter_function, waiter_source, waiter_inlined, accessed,
            sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin, sum(waiting)::BIGINT AS waiting, sum(count)::BIGINT AS count
     FROM pairs WHERE point = ? AND line = ? AND use = ? GROUP BY ALL ORDER BY waiting DESC, byte, waiter, writer"""
 FIELDS = "SELECT * FROM fields WHERE point = ? AND line = ? AND use = ? ORDER BY first"
@@ -100,6 +104,8 @@ class LineMap:
     areas: list[Area]
     sample: int = 0
     complete: bool = False
+    unplaced: list[Code] = field(default_factory=list)  # writers whose bytes are not known; `count`: transactions after their writes
+    after_writes: int = 0  # transactions whose last writer is known
 
     @property
     def waiting(self) -> int:
@@ -144,6 +150,7 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
         if pair["waiter"] in writers:
             byte.written = True
             _add(area.writes, pair)
+    _add_unplaced(found, pairs, {one.pc for one in accesses})
     for one in accesses:
         if one.at is not None:
             (of[one.at].writers if one.writes else of[one.at].readers).add(one.core)
@@ -155,9 +162,20 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
     return found
 
 
-def _add(to: list[Code], pair: dict[str, Any]) -> None:
-    """Adds a pair's waiter to the code of the same source line."""
-    function, source, inlined = pair["waiter_function"], pair["waiter_source"], calls(pair["waiter_inlined"])
+def _add_unplaced(to: LineMap, pairs: list[dict[str, Any]], recorded_pcs: set[int]) -> None:
+    placed = {pair["waiter"] for pair in pairs} | recorded_pcs
+    sources = {(pair["waiter_function"], pair["waiter_source"], pair["waiter_inlined"]) for pair in pairs}
+    for pair in pairs:
+        if pair["writer"] is not None:
+            to.after_writes += pair["count"]
+            if pair["writer"] not in placed and (pair["writer_function"], pair["writer_source"], pair["writer_inlined"]) not in sources:
+                _add(to.unplaced, pair, "writer")
+    to.unplaced.sort(key=lambda code: -code.count)
+
+
+def _add(to: list[Code], pair: dict[str, Any], role: str = "waiter") -> None:
+    """Adds a pair's waiter, or its writer, to the code of the same source line."""
+    function, source, inlined = pair[f"{role}_function"], pair[f"{role}_source"], calls(pair[f"{role}_inlined"])
     one = next((c for c in to if (c.function, c.source, c.inlined) == (function, source, inlined)), None)
     if one is None:
         to.append(one := Code(function, source, inlined))

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.chains import chains
-from analysis.maps.advice import advice
+from analysis.maps.advice import NOTABLE, advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
 from moscope import terminal
@@ -28,6 +28,8 @@ def show(p: Point, name: str, kind: str) -> None:
             console.print(f"  {title:8}" + " ".join(marks[at:at + PART] for at in range(0, len(marks), PART)), soft_wrap=True, markup=False)
         console.print(table(one))
         console.print(source_of_cores(one), soft_wrap=True)
+        for note in unplaced(one):
+            console.print(f"  {note}", soft_wrap=True, markup=False)
         for found in advice(one):
             console.print(f"  -> {found.text}", soft_wrap=True, markup=False)
     show_chains(console, p, name, kind)
@@ -79,6 +81,13 @@ def table(one: LineMap) -> Table:
                      f"{area.transactions:,}", cores(area.readers), cores(area.writers), escaped(code(area.waits)),
                      escaped(code(area.writes)))
     return made
+
+
+def unplaced(one: LineMap) -> list[str]:
+    """A sentence for each function that writes the line at bytes that are not known."""
+    return [f"{writer.function}{f' ({writer.source})' if writer.source else ''} writes this line at bytes that are not known: its writes "
+            f"find the line in their core's cache. It is the last writer before {writer.count / one.after_writes:.0%} of the transactions "
+            "that follow a write." for writer in one.unplaced if writer.count >= NOTABLE * one.after_writes]
 
 
 def escaped(text: str) -> str:

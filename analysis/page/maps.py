@@ -6,7 +6,7 @@ import re
 from analysis.maps import LineMap, maps_of
 from analysis.maps.advice import Advice, advice
 from analysis.maps.line_map import Area, Code
-from analysis.maps.text import cores, letter
+from analysis.maps.text import cores, letter, unplaced
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point
 
@@ -38,7 +38,8 @@ def _map(one: LineMap, name: str, said: list[Advice]) -> str:
             f"means more waiting for accesses that begin at the byte. A bar marks written bytes; letters refer to the fields below. "
             f"{_cores_known(one)}</p>")
     others = "".join(f'<div class="advice">{_said(found)}</div>' for found in said)
-    return f'{head}{_grid(one)}{_fields(one, f"Fields of {name} at {address}")}{others}'
+    notes = "".join(f'<p class="unit">{esc(note)}</p>' for note in unplaced(one))
+    return f'{head}{_grid(one)}{_fields(one, f"Fields of {name} at {address}")}{notes}{others}'
 
 
 def _said(found: Advice) -> str:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from analysis import Point
 from analysis.database import Database
 from analysis.described import MISS_CLASS
-from analysis.maps import LineMap, document, maps_of
+from analysis.maps import LineMap, document, maps_of, text
 from analysis.maps.advice import Advice, advice
 from analysis.maps.text import cores, letters, waits, writes
 from analysis.page import maps as page
@@ -78,6 +78,18 @@ def test_each_byte_has_its_own_waiting_transactions_code_and_cores(tmp_path: Pat
     assert (line.sample, line.complete) == (2, False)
     assert (waits(line)[:16], writes(line)[:16], letters(line)[:17]) == (
         "6...........4...", "w...............", "aaaaaaaabbbbbbbb.")
+
+
+def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Path) -> None:
+    accesses = [(0, 0, 1, True), (8, 1, 2, True)]
+    line = made(tmp_path, TWO, [pair(1, 0, 50, writer=9, count=6), pair(2, 8, 50, writer=1, count=2), pair(2, 8, 1, None)], accesses,
+                miss="false_sharing")
+    assert [(code.function, code.count) for code in line.unplaced] == [("f9", 6)]
+    (note,) = text.unplaced(line)
+    assert note.startswith("f9 writes this line at bytes that are not known") and "before 75% of the transactions" in note
+    found = advice(line)[0]
+    assert found.kind == "false_sharing" and found.text.endswith(" What f9 writes in this line needs another line, too.")
+    assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
 
 
 def test_false_sharing_within_one_field_is_advised_to_be_laid_apart(tmp_path: Path) -> None:
