@@ -9,10 +9,13 @@ from pyarrow import parquet
 from analysis import places
 from analysis.database import connect
 from analysis.run_directory import Point
+from moscope.naming.own_code import INLINED
 from moscope.parquet import scan
 
 FILE = "stacks"
 QUERY = "SELECT frames, process, name, kind, waiting, samples FROM {file} ORDER BY waiting DESC, frames, name"
+WAITERS = "SELECT DISTINCT waiter_function FROM pairs WHERE point = ? AND name = ? AND kind = ?"
+NOTABLE = 0.05  # share of a name's chains from which it is said where they end
 AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM {file}"
 
 
@@ -45,6 +48,23 @@ def _all(p: Point) -> list[Chain]:
         p.made["chains"] = [Chain(tuple(frames), *rest) for frames, *rest in rows]
     made: list[Chain] = p.made["chains"]
     return made
+
+
+def stores_note(p: Point, name: str, kind: str) -> str:
+    """Why chains of a name end in functions without an access to its lines; empty if hardly any does."""
+    found = chains(p, name, kind)
+    whole = sum(one.waiting for one in found)
+    waiters = {row["waiter_function"] for row in p.database.rows(WAITERS, p.name, name, kind)}
+    held = sum(one.waiting for one in found if (inner := innermost(one)) and inner not in waiters)
+    if held < NOTABLE * whole or not held:
+        return ""
+    return (f"{held / whole:.0%} of this waiting is for earlier stores: a locked instruction, a fence or a full store buffer holds the "
+            "core up until they have completed. These chains end with the instruction that is held up; 'waits at' names the store.")
+
+
+def innermost(one: Chain) -> str:
+    """The function of the innermost frame that is not inlined, as pairs name it; empty if there is none."""
+    return next((frame for frame in reversed(one.frames) if not frame.endswith(INLINED)), "")
 
 
 def called_at(p: Point) -> dict[tuple[Any, Any], list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-from analysis.chains import chains
+from analysis.chains import chains, stores_note
 from analysis.maps.advice import NOTABLE, advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
@@ -43,6 +43,8 @@ def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
         console.print(f"Call chains, from {sum(one.samples for one in found):,} samples of waiting cores:", soft_wrap=True)
     for one in found[:CHAINS]:
         console.print(f"  {one.waiting / whole:4.0%}  {' <- '.join(reversed(one.frames)) or 'unknown'}", soft_wrap=True, markup=False)
+    if note := stores_note(p, name, kind):
+        console.print(f"  {note}", soft_wrap=True, markup=False)
 
 
 def waits(one: LineMap) -> str:

@@ -2,6 +2,7 @@
 """Call chains: as a tree, on the page, on the terminal, and for other tools."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from analysis import Point, exports
-from analysis.chains import called_at, chains
+from analysis.chains import called_at, chains, stores_note
+from analysis.chains.table import innermost
 from analysis.chains.tree import placed, tree
 from analysis.database import Database
 from analysis.maps.text import show_chains
@@ -29,7 +31,8 @@ def point(tmp_path: Path) -> Point:
     parquet.write_table(pa.Table.from_pylist([dict(zip(names, (*row[:3], list(row[3]), *row[4:]), strict=True)) for row in ROWS]),
                         tmp_path / "stacks.parquet")
     for name in ("lines", "pairs", "transfers"):
-        line = {"line": 0, "use": 0, "name": "lock", "kind": "kernel symbol", "stall": 0, "spin": 0, "transfers": 0, "waiters": 0}
+        line = {"line": 0, "use": 0, "name": "lock", "kind": "kernel symbol", "waiter_function": "down_read",
+                "stall": 0, "spin": 0, "transfers": 0, "waiters": 0}
         parquet.write_table(pa.Table.from_pylist([{**line, **{f"{c}_{what}": 0 for what in ("stall", "count") for c in (
             "cold", "capacity", "upgrade", "secondary", "true_sharing", "false_sharing")}}]), tmp_path / f"{name}.parquet")
     return Point("p", {}, {}, Database({"p": tmp_path}))
@@ -46,6 +49,14 @@ def test_a_call_has_the_waiting_of_all_that_it_called_and_bars_lie_under_their_c
         inside = [(s, w) for _, d, s, w in bars if d == depth + 1 and start - 1e-9 <= s < start + width - 1e-9]
         assert sum(w for _, w in inside) == pytest.approx((call.waiting - call.own) / root.waiting)
         assert all(s + w <= start + width + 1e-9 for s, w in inside)
+
+
+def test_chains_that_end_in_functions_without_an_access_to_the_lines_are_said_to_wait_for_stores(point: Point) -> None:
+    assert stores_note(point, "lock", "kernel symbol").startswith("33% of this waiting is for earlier stores: a locked instruction")
+    assert "33% of this waiting is for earlier stores" in flames.of_name(point, "lock", "kernel symbol", 0.9)
+    assert innermost(chains(point, "<queue>", "user symbol")[0]) == "client:main", "pairs do not name an inlined function"
+    point.made["chains"] = [replace(one, frames=("down_read", "inner (inlined)")) for one in chains(point)]
+    assert stores_note(point, "lock", "kernel symbol") == ""
 
 
 def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
