@@ -5,8 +5,8 @@ Waiting and transactions are divided by the byte that the waiter accessed: an ac
 those of the line. A byte counts as written if an instruction that is known to write the line accesses it, or if a recorded transaction
 writes it. Cores are known only from recorded transactions: all of them with `--detail full`, else those of the name's episode.
 
-An instruction that writes the line and always finds it in its core's cache has no transaction, so its bytes are not known: it is known only
-as the last writer before the transactions of other cores.
+An instruction whose writes find the line in its core's cache, or that wrote it before the windows, has no transaction, so its bytes are not
+known: it is known only as the last writer before the transactions of other cores.
 """
 
 from dataclasses import dataclass, field

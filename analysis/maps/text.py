@@ -87,9 +87,14 @@ def table(one: LineMap) -> Table:
 
 def unplaced(one: LineMap) -> list[str]:
     """A sentence for each function that writes the line at bytes that are not known."""
-    return [f"{writer.function}{f' ({writer.source})' if writer.source else ''} writes this line at bytes that are not known: its writes "
-            f"find the line in their core's cache. It is the last writer before {writer.count / one.after_writes:.0%} of the transactions "
-            "that follow a write." for writer in one.unplaced if writer.count >= NOTABLE * one.after_writes]
+    said = []
+    for writer in one.unplaced:
+        if writer.count >= NOTABLE * one.after_writes:
+            where = f" ({writer.source})" if writer.source else ""
+            said.append(f"{writer.function}{where} has written this line at bytes that are not known: its writes found the line in their "
+                        f"core's cache, or were before the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
+                        "the transactions that follow a write.")
+    return said
 
 
 def escaped(text: str) -> str:
