@@ -44,7 +44,7 @@ def stale_build(folder: Path, digest: str) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if said := stale_build(paths.build_dir(), bootstrap.build_digest(Path(sys.prefix))):
+    if said := stale_build(paths.build_dir(), bootstrap.build_digest()):
         terminalreporter.write_line(said, red=True)
 
 

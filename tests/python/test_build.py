@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,17 +36,46 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("src/python/moscope/cli.py", False), ("docs/guide.md", False),
 ])
 def test_a_change_asks_for_a_build_exactly_where_the_build_reads(checkout: Path, name: str, builds: bool) -> None:
-    before = bootstrap.build_digest(Path("venv"))
+    before = bootstrap.build_digest()
     (checkout / name).write_text("changed")
-    assert (bootstrap.build_digest(Path("venv")) != before) == builds
+    assert (bootstrap.build_digest() != before) == builds
 
 
 def test_added_and_removed_sources_ask_for_a_build(checkout: Path) -> None:
-    before = bootstrap.build_digest(Path("venv"))
+    before = bootstrap.build_digest()
     (checkout / "src/sim/new.cc").touch()
-    added = bootstrap.build_digest(Path("venv"))
+    added = bootstrap.build_digest()
     (checkout / "src/sim/new.cc").unlink()
-    assert added != before == bootstrap.build_digest(Path("venv"))
+    assert added != before == bootstrap.build_digest()
+
+
+def test_a_build_serves_every_user_cache_folder_and_python_of_one_binary_interface(
+        checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = bootstrap.build_digest()
+    monkeypatch.setenv("XDG_CACHE_HOME", "/another")
+    monkeypatch.setattr(sys, "executable", "/opt/another/python3")
+    assert bootstrap.build_digest() == before
+
+
+@pytest.mark.parametrize("changes, why", [
+    (lambda patch: patch.setattr(sys.implementation, "cache_tag", "cpython-399"), "is built for another Python (cpython-"),
+    (lambda patch: patch.setattr(toolchain, "CXX", "g++-99"), "is built for another compiler ("),
+    (lambda patch: (paths.root() / "SConstruct").write_text("changed"), "sources changed"),
+])
+def test_a_start_that_builds_says_why(checkout: Path, monkeypatch: pytest.MonkeyPatch, builds: list[list[str]],
+                                      capsys: pytest.CaptureFixture[str], changes: Callable[[pytest.MonkeyPatch], object],
+                                      why: str) -> None:
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    changes(monkeypatch)
+    bootstrap.ensure_built(Path("venv"), bootstrap.Voice(quiet=False))
+    assert why in capsys.readouterr().err and builds == [[], []]
+
+
+def test_a_build_that_is_current_is_used_where_it_cannot_be_written(checkout: Path, builds: list[list[str]],
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    bootstrap.ensure_built(Path("venv"), QUIET)
+    monkeypatch.setattr(bootstrap, "build", lambda *_: pytest.fail("writes the build folder"))
+    bootstrap.ensure_built(Path("venv of another user"), QUIET)
 
 
 def test_a_build_that_fails_is_tried_again_and_one_that_ends_well_is_not(

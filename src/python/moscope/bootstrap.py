@@ -218,9 +218,10 @@ def make_venv(venv: Path, voice: Voice, purpose: str = "") -> None:
 TARGETS = ("engine", "module", "protocols", "checks", "unit_tests")  # of SConstruct; without any, the first three
 
 
-def build_digest(venv: Path) -> str:
-    """Changes whenever a file that the build reads may have changed: names, sizes and times only."""
-    digest = hashlib.sha256(f"{venv} {toolchain.CXX}\n".encode())
+def build_digest() -> str:
+    """Changes whenever the build has to: a line each for the Python and the compiler that it is for, and one for all files that it
+    reads (names, sizes and times only). The environment's own folder is in no object; requirements.txt has its packages' versions."""
+    digest = hashlib.sha256()
     root = str(paths.root())
     python_side = os.path.join(root, "src", "python", "moscope")
     stack = [os.path.join(root, name) for name in BUILD_INPUTS]
@@ -236,7 +237,17 @@ def build_digest(venv: Path) -> str:
             except FileNotFoundError:
                 continue
             digest.update(f"{path[len(root):]} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+    python = f"{sys.implementation.cache_tag}{sys.abiflags} {platform.machine()}"  # two of one binary interface load the same module
+    return f"Python {python}\ncompiler {toolchain.CXX}\nsources {digest.hexdigest()}\n"
+
+
+def why_built(stamp: str, digest: str) -> str:
+    """In what a build differs from the one wanted, by their digests."""
+    made, wanted = (dict(line.partition(" ")[::2] for line in text.splitlines()) for text in (stamp, digest))
+    for what in ("Python", "compiler"):
+        if what in made and made[what] != wanted[what]:
+            return f"{paths.build_dir()} is built for another {what} ({made[what]}, not {wanted[what]})"
+    return "sources changed"
 
 
 def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
@@ -258,13 +269,15 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
 
 
 def ensure_built(venv: Path, voice: Voice) -> None:
+    digest = build_digest()
     try:
-        if (paths.build_dir() / "built").read_text() == build_digest(venv):
-            return
+        stamp = (paths.build_dir() / "built").read_text()
     except FileNotFoundError:
         voice.say(f"building in {paths.build_dir()} (the first time takes minutes)")
     else:
-        voice.say("sources changed, building")
+        if stamp == digest:
+            return
+        voice.say(f"{why_built(stamp, digest)}, building")
     build(venv, [], voice)
 
 
@@ -288,7 +301,7 @@ def build(venv: Path, targets: list[str], voice: Voice) -> None:
     """Builds targets of SCons, or what a start needs. A build that stops half-way leaves no stamp. With one, sources restored
     with their old times would look built."""
     stamp = paths.build_dir() / "built"
-    digest = build_digest(venv)  # taken before the build, so that an edit made meanwhile builds again
+    digest = build_digest()  # taken before the build, so that an edit made meanwhile builds again
     if not stamp.exists() or stamp.read_text() != digest:
         stamp.unlink(missing_ok=True)
     install_packages(voice)
