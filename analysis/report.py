@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the report of a run: report.html, figures/*.png and tables/*.csv in the run directory. `python -m analysis.report DIR`."""
 
-import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from analysis.figures import Spec, all_figures
 from analysis.page.document import default_point, document, identity
 from analysis.page.lines import where
 from analysis.page.markup import esc
-from analysis.run_directory import Point, Run, RunDirectoryError, load
+from analysis.run_directory import Point, Run, RunDirectoryError, load, unwritable
 from moscope.aside import write_whole
 
 # Points with figures in the page. More would make the page too large; the figures of others are PNG only.
@@ -35,8 +34,7 @@ def write_report(run_dir: str | Path, figures: Sequence[Spec] | None = None) -> 
         target = run.path / "report.html"
         write_whole(target, document(run, figures, lambda spec, subject: shown[spec.name, id(subject)]).encode())
     except OSError as error:
-        right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
-        raise RunDirectoryError(f"{error.filename or run.path}: {error.strerror}: expected {right}") from error
+        raise unwritable(error, run.path) from error
     return target
 
 

@@ -3,6 +3,7 @@
 `Run.problems`; the others are not affected. Times in the files are femtoseconds.
 """
 
+import errno
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,12 @@ FS_PER_US = 10**9
 
 class RunDirectoryError(ValueError):
     """Reads `file: problem: expected ...`."""
+
+
+def unwritable(error: OSError, folder: Path) -> RunDirectoryError:
+    """The error of a report that could not be written into a folder."""
+    right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
+    return RunDirectoryError(f"{error.filename or folder}: {error.strerror}: expected {right}")
 
 
 @dataclass

@@ -16,7 +16,7 @@ from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
 from analysis.page.markup import esc
-from analysis.run_directory import RunDirectoryError
+from analysis.run_directory import RunDirectoryError, unwritable
 from moscope.aside import write_whole
 
 PAGE = "mosbench.html"
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
     try:
         print(json.dumps(write(data.load(Path(arguments[0])))))
     except (RunDirectoryError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(unwritable(error, Path(arguments[0])) if isinstance(error, OSError) else error, file=sys.stderr)
         return 2
     return 0
 

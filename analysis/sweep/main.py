@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis import style
 from analysis.page.markup import esc
-from analysis.run_directory import RunDirectoryError
+from analysis.run_directory import RunDirectoryError, unwritable
 from analysis.sweep import curves, expression, page, topologies
 from analysis.sweep.expression import Expression
 from analysis.sweep.table import Sweep, load
@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> int:
         if len(arguments) == 2:
             print(write_plot(sweep, arguments[1]))
     except (RunDirectoryError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(unwritable(error, Path(arguments[0])) if isinstance(error, OSError) else error, file=sys.stderr)
         return 2
     return 0
 

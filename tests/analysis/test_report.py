@@ -210,7 +210,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(RunDirectoryError, match="run: No space left on device: expected room there"):
+    with pytest.raises(RunDirectoryError, match="run/figures/.*.png: No space left on device: expected room there"):
         write_report(folder)
 
 

@@ -30,6 +30,12 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_full_disk_names_the_file_that_was_to_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space") as caught, written_aside(tmp_path / "kept") as aside:
+        Path("/dev/full").write_text("x")
+    assert caught.value.filename == str(tmp_path / "kept") and not aside.exists()
+
+
 def test_threads_that_write_one_file_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     file = tmp_path / "kept"
     texts = [letter * 100_000 for letter in "abcdefgh"]

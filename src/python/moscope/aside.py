@@ -26,6 +26,10 @@ def written_aside(path: Path) -> Iterator[Path]:
     try:
         yield aside
         aside.replace(path)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(aside)):  # a write names no file
+            error.filename = str(path)
+        raise
     finally:
         aside.unlink(missing_ok=True)
 

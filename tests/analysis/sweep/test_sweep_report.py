@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report of a sweep, from a folder made up of 48 points on four axes."""
 
+import errno
 import json
 from dataclasses import replace
 from itertools import product
@@ -15,7 +16,7 @@ from pyarrow import parquet
 from analysis.page.markup import code
 from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, topologies
-from analysis.sweep.main import write_plot, write_report
+from analysis.sweep.main import main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
 
 AXES: dict[str, list[Any]] = {
@@ -73,6 +74,16 @@ def test_the_page_has_a_figure_for_each_axis_the_topologies_and_the_failed_point
 def test_nothing_of_the_page_is_cut_off(page: Path, tmp_path: Path, width: int) -> None:
     with browser.Page(page, width, profile=tmp_path / "profile") as shown:
         assert browser.faults(shown) == []
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                     capsys: pytest.CaptureFixture[str]) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "figures/a.png"))
+
+    monkeypatch.setattr("analysis.sweep.main.write_report", full)
+    assert main([str(folder)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path}/figures/a.png: No space left on device: expected room there\n"
 
 
 def test_a_default_figure_places_all_axes(sweep: Sweep) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from moscope import jsonio
+from moscope.errors import UserError
 from moscope.sweeps import main, spec, worker
 from moscope.sweeps.jobs import check
 
@@ -147,6 +148,25 @@ def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monke
     jsonio.validate(outcome.document)
     assert (outcome.exit_code, outcome.document["done"], outcome.failed) == (1, 2, [])
     assert [(f["params"]["seed"], f["finding"]) for f in outcome.document["findings"]] == [(2, "1 violation: c0 read 7")]
+
+
+def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_it(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
+
+    def point(root: Path, *_: Any) -> int:
+        for digest in json.loads((root / "workflow" / "config.json").read_text())["points"]:
+            (root / "points" / digest).mkdir()
+            (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
+        return 0
+
+    def full(*_: Any) -> None:
+        raise UserError("report.html: No space left on device: expected room there")
+
+    monkeypatch.setattr(main.snakemake, "run", point)
+    monkeypatch.setattr(main.report, "write", full)
+    with pytest.raises(UserError, match=r"expected room there \(the points are kept in "):
+        main.run(described, tmp_path / "out")
 
 
 @pytest.mark.parametrize("options, error", [

@@ -116,11 +116,15 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
     if (versions := len({str(result.get("code")) for p in found if (result := store.result(p.digest))})) > 1:
         say(f"the points are of {versions} versions of moscope's Python code, which names lines and computes errors; to measure all with "
             "one version, use a new --out")
-    whole, wrong = {**document(found, store), "failed": failed, **findings(found, spec, store)}, None
+    page, wrong = store.root / report.PAGE, None
+    whole = {**document(found, store), "failed": failed, **findings(found, spec, store)}
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")  # for the report
+    page.unlink(missing_ok=True)  # of an earlier start
     try:
         whole |= report.write(store.root, plot, say)
     except UserError as error:
+        if not page.exists():  # which the results name
+            raise UserError(f"{error} (the points are kept in {store.root}; the same command writes the report)") from None
         wrong = error
     write_whole(store.root / "sweep.json", jsonio.dumps({**whole, "config": configuration(spec)}) + "\n")
     return Outcome(whole, failed, wrong)
