@@ -130,6 +130,20 @@ def test_a_command_that_cannot_be_typed_is_refused(shared: Shared, program: Path
         made(shared, given.format(program.parent))
 
 
+@pytest.mark.parametrize(("given", "says"), [
+    ({"text": "nothing.sh"}, "--program: nothing.sh: is neither in {} nor on the PATH: expected a Linux program"),
+    ({"text": "sub/nothing"}, "--program: {}/sub/nothing: No such file or directory: expected a Linux program"),
+    ({"text": "true", "stdin": "words"}, "--stdin: {}/words: No such file or directory: expected a file that can be read"),
+    ({"text": "true", "take": "sub"}, "--take: {}/sub: is no folder: expected a folder"),
+])
+def test_an_error_says_where_a_relative_path_was_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str],
+                                                              says: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as raised:
+        own_program.parse(own_program.Asked(**given), False)
+    assert str(raised.value).startswith(says.format(tmp_path))
+
+
 def test_its_status_is_read_from_the_shells_output_and_not_from_the_echoed_command() -> None:
     echo = f'# mine; echo "{own_program.ENDED}$?"\r\n'
     assert own_program.status_of(echo.encode()) is None

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.sweeps import axes, overrides, points, spec
+from moscope.sweeps import axes, main, overrides, points, spec
 
 TRACE = 'job = "trace"\nfixed.script = "c0 ld A@n0"\n'
 
@@ -79,6 +80,19 @@ def test_a_parameter_that_does_not_fit_is_found_before_any_point_runs(tmp_path: 
     with pytest.raises(UserError) as raised:
         points.plan(read(tmp_path, text), print)
     assert str(raised.value).startswith(f"{tmp_path / 's.toml'}: {error}")
+
+
+def test_an_unknown_job_is_named_with_its_file_also_by_the_command(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f'^{tmp_path}/s.toml: job: no job called "latencies": expected a known name, such as latency'):
+        overrides.apply(read(tmp_path, 'job = "latencies"'), Shared())
+
+
+def test_a_dry_run_names_the_file_and_the_point_of_a_mistake_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = read(tmp_path, 'job = "run"\n[fixed]\nprogram = "prog.sh"\nkernel = "distro"\nbegin = "1ms"\n[axes]\ncores = [1, 2]')
+    with pytest.raises(UserError) as raised:
+        main.run(found, tmp_path / "out", dry_run=True)
+    assert str(raised.value).startswith(f"{tmp_path / 's.toml'}: cores=1: --program: prog.sh: is neither in {tmp_path} nor on the PATH: ")
 
 
 @pytest.mark.parametrize("key, text, values", [

@@ -124,11 +124,11 @@ def _taken(asked: Asked) -> dict[str, Path]:
     """The files of the folder and the standard input that the user gives."""
     found: dict[str, Path] = {}
     if asked.stdin:
-        found[STDIN] = _readable("--stdin", Path(asked.stdin)).absolute()
+        found[STDIN] = _readable("--stdin", Path(asked.stdin).absolute())
     if asked.take:
-        folder = Path(asked.take)
+        folder = Path(asked.take).absolute()
         if not folder.is_dir():
-            raise UserError(f"--take: {folder}: expected a folder")
+            raise UserError(f"--take: {folder}: is no folder: expected a folder")
         taken = {f"{TAKEN}/{path.relative_to(folder)}": path.absolute() for path in sorted(folder.rglob("*")) if path.is_file()}
         if not taken:
             raise UserError(f"--take: {folder}: is empty: expected a folder with files")
@@ -149,13 +149,15 @@ def _packaged(word: str, packaged: dict[str, Path]) -> str:
 
 
 def _file(word: str) -> Path:
-    """A file of this system: by its path, or a program on the PATH."""
+    """A file of this system: by its path, or a program on the PATH. The path is absolute: errors say where it was searched for."""
     path = Path(word)
-    if not path.exists() and "/" not in word and (found := shutil.which(word)):
-        path = Path(found)
+    if "/" not in word and not path.exists():
+        path = Path(found) if (found := shutil.which(word)) else path
     if not PLAIN_NAME.match(path.name) or path.name in (".", ".."):
         raise UserError(f"--program: {path}: its file name: expected one of letters, digits and . _ + -")
-    return path
+    if "/" not in str(path) and not path.exists():
+        raise UserError(f"--program: {word}: is neither in {Path.cwd()} nor on the PATH: {RIGHT}")
+    return path.absolute()
 
 
 def _interpreter(path: Path, content: bytes, packaged: dict[str, Path], say: Say) -> dict[str, Path]:

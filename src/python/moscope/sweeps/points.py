@@ -2,6 +2,8 @@
 """The points of a sweep: checked parameters, with a digest of everything that determines the result."""
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,11 +38,18 @@ def plan(spec: Spec, say: Say) -> list[Point]:
     check_names(spec, job)
     found = []
     for params in axes.points(spec):
-        try:
+        with placed(spec, params):
             found.append(Point(params, with_version(job.plan(params, say))))
-        except UserError as error:
-            raise UserError(f"{spec.where}: {shown(spec, params)}{error}") from None
     return found
+
+
+@contextmanager
+def placed(spec: Spec, params: Params) -> Iterator[None]:
+    """Puts the file and the point before an error."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{spec.where}: {shown(spec, params)}{error}") from None
 
 
 @dataclass(frozen=True)
@@ -57,8 +66,11 @@ def unbuilt(spec: Spec) -> Unbuilt | None:
     job = jobs.find(spec.job, f"{spec.where}: job")
     check_names(spec, job)
     found = axes.points(spec)
-    lacking = list(dict.fromkeys(what for params in found for what in job.lacking(params)))
-    return Unbuilt([job.rough(params) for params in found], lacking) if lacking else None
+    lacking: dict[str, None] = {}
+    for params in found:
+        with placed(spec, params):
+            lacking |= dict.fromkeys(job.lacking(params))
+    return Unbuilt([job.rough(params) for params in found], list(lacking)) if lacking else None
 
 
 def with_version(planned: Planned) -> Planned:
