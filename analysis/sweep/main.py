@@ -17,16 +17,32 @@ from analysis.sweep.table import Sweep, load
 from moscope.aside import write_whole
 
 MOST_MAIN = 4  # figures of which the page has curves
+LIST = ".report"  # in the folder of figures: which of them are the report's
 
 
 def write_report(sweep: Sweep) -> Path:
-    (sweep.path / "figures").mkdir(exist_ok=True)
+    folder = sweep.path / "figures"
+    folder.mkdir(exist_ok=True)
     target = sweep.path / "report.html"
-    write_whole(target, page.document(sweep, sweep.drawn(MOST_MAIN), lambda wanted: _curve(sweep, wanted), _topologies(sweep)).encode())
+    written: list[str] = []
+    document = page.document(sweep, sweep.drawn(MOST_MAIN), lambda wanted: _curve(sweep, wanted, written), _topologies(sweep, written))
+    write_whole(target, document.encode())
+    for name in _listed(folder):
+        if name not in written:
+            (folder / name).unlink(missing_ok=True)
+    write_whole(folder / LIST, "\n".join(written))
     return target
 
 
-def _curve(sweep: Sweep, wanted: Expression) -> str:
+def _listed(folder: Path) -> list[str]:
+    """The files that the last report wrote there."""
+    try:
+        return [name for name in (folder / LIST).read_text(encoding="utf-8").splitlines() if name == Path(name).name]
+    except (OSError, ValueError):
+        return []
+
+
+def _curve(sweep: Sweep, wanted: Expression, written: list[str]) -> str:
     wide = curves.draw(sweep, wanted, True)
     if wide is None:
         return ""
@@ -36,20 +52,23 @@ def _curve(sweep: Sweep, wanted: Expression) -> str:
     if failed := curves.lacking(sweep, wanted):
         caption += (f" {failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for "
                     "this reason.")
-    return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False))
+    return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False), written)
 
 
-def _topologies(sweep: Sweep) -> str:
+def _topologies(sweep: Sweep, written: list[str]) -> str:
     wide = topologies.draw(sweep, True)
     if wide is None:
         return ""
-    return _figure(sweep, "topologies", "Links of each variant", "Circles are chips, lines are links.", wide, topologies.draw(sweep, False))
+    return _figure(sweep, "topologies", "Links of each variant", "Circles are chips, lines are links.", wide,
+                   topologies.draw(sweep, False), written)
 
 
-def _figure(sweep: Sweep, name: str, title: str, caption: str, wide: Figure, narrow: Figure | None) -> str:
+def _figure(sweep: Sweep, name: str, title: str, caption: str, wide: Figure, narrow: Figure | None, written: list[str]) -> str:
+    """Adds the name of the picture to `written`."""
     key = "f-" + "".join(c if c.isalnum() else "-" for c in name)
     drawn = style.svg(wide, f"{key}-wide", title, "wide")
     write_whole(sweep.path / "figures" / f"{name}.png", style.png(wide, title))
+    written.append(f"{name}.png")
     if narrow is not None:
         drawn += style.svg(narrow, f"{key}-narrow", title, "narrow")
     return f'<figure id="{esc(key)}"><h3>{esc(title)}</h3><figcaption>{esc(caption)}</figcaption>{drawn}</figure>'

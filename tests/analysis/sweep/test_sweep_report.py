@@ -76,6 +76,18 @@ def test_nothing_of_the_page_is_cut_off(page: Path, tmp_path: Path, width: int) 
         assert browser.faults(shown) == []
 
 
+def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    sweep = load(write_sweep(tmp_path / "study"))
+    figures = tmp_path / "study" / "figures"
+    few = replace(sweep, axes={"cores": [12, 48]})
+    write_report(replace(sweep, axes={"cores": [12, 48], "workload": ["counter", "ticketlock"]}))
+    others = [figures / "mine.png", figures / "plot-throughput_per_s-workload.png"]
+    for file in others:
+        file.touch()
+    write_report(few)
+    assert sorted(figures.glob("*.png")) == [*others[:1], others[1], figures / "throughput_per_s-cores.png", figures / "topologies.png"]
+
+
 def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
     def full(*_: Any) -> None:

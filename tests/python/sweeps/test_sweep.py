@@ -150,6 +150,24 @@ def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monke
     assert [(f["params"]["seed"], f["finding"]) for f in outcome.document["findings"]] == [(2, "1 violation: c0 read 7")]
 
 
+def test_a_sweep_that_replaces_the_table_of_another_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(root: Path, *_: Any) -> int:
+        for digest in json.loads((root / "workflow" / "config.json").read_text())["points"]:
+            (root / "points" / digest).mkdir(exist_ok=True)
+            (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
+        return 0
+
+    monkeypatch.setattr(main.snakemake, "run", done)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    said: list[str] = []
+    for seeds in ([1, 2], [1, 2, 3], [2, 4]):
+        described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": seeds})
+        main.run(described, tmp_path / "out", say=said.append)
+    assert [line for line in said if "another sweep" in line] == [
+        f"{tmp_path}/out: held another sweep, of which 2 finished points are not in this one: its table and report are replaced, "
+        "its points are kept"]
+
+
 def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_it(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})

@@ -91,6 +91,9 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
 def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: int, plot: str | None, say: Say, progress: Progress,
          lock: IO[str]) -> Outcome:
     missing = unfinished(found, store)
+    if left := sum(store.done(digest) for digest in store.listed() - {p.digest for p in found}):
+        say(f"{store.root}: held another sweep, of which {number(left, 'finished point')} {'is' if left == 1 else 'are'} not in this one: "
+            "its table and report are replaced, its points are kept")
     store.forget_failures()
     workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")

@@ -25,7 +25,8 @@ def apply(spec: Spec, shared: Shared) -> Spec:
         fixed["seed"] = shared.seed
     machine = specs.text(fixed.get("machine", spec.axes.get("machine", [spec.fixed.get("machine", shared.machine)])[0]))
     single, several = split(machine, shared.sets)
-    plain = {*jobs.find(spec.job, f"{spec.where}: job").options, *SHARED}  # the job's own parameters, for which a sweep file has numbers and truth values
+    # The job's own parameters, for which a sweep file has numbers and truth values.
+    plain = {*jobs.find(spec.job, f"{spec.where}: job").options, *SHARED}
     single, several = ({key: [as_in_a_file(v) if key in plain else v for v in values] for key, values in found.items()}
                        for found in (single, several))
     fixed |= {key: value for key, (value,) in single.items()}

@@ -52,6 +52,11 @@ class Store:
     def point(self, digest: str) -> Path:
         return self.root / "points" / digest
 
+    def listed(self) -> set[str]:
+        """The digests of all points of the last start."""
+        points = (read(self.config) or {}).get("points")
+        return set(points) if isinstance(points, dict) else set()
+
     def result(self, digest: str) -> dict[str, Any] | None:
         return read(self.point(digest) / RESULT)
 
