@@ -21,7 +21,7 @@ import synthetic_run
 
 import moscope as package
 from moscope import paths
-from moscope.api import runs
+from moscope.api import runs, sweeps
 from moscope.traces.document import UNFINISHED
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -162,6 +162,17 @@ def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
     (folder / "run.json").write_text(json.dumps(document))
     points = package.open_run(folder).points
     assert [points.column(f"trend_{side}").to_pylist() for side in ("before", "after")] == [[None, 9.0], [None, 1.0]]
+
+
+def test_a_machine_with_changes_is_fixed_in_a_sweep_but_no_value_of_an_axis() -> None:
+    changed = package.Machine("small", links_clock="2GHz")
+
+    def described(axes: dict[str, Any], fixed: dict[str, Any]) -> dict[str, Any]:
+        return sweeps._described("trace", axes, {"script": SCRIPT, **fixed}, (), (), None, None).fixed
+
+    assert described({}, {"machine": changed}) == {"script": SCRIPT, "machine": "small", "links.clock": "2GHz"}
+    with pytest.raises(package.UserError, match=r"moscope.sweep: Machine\('small', .*: expected the name or the file of a machine here"):
+        described({"machine": ["small", changed]}, {})
 
 
 def test_a_sweep_has_a_row_for_each_point(tmp_path: Path) -> None:

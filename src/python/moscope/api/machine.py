@@ -40,13 +40,16 @@ class Machine:
         given = base if isinstance(base, Machine) else None
         self.base: str = given.base if given else place("--machine", base, "a name or a path") or ""
         self.changes: dict[str, str] = dict(given.changes) if given else {}
+        mapped = mapping("moscope.Machine", values)
         if named:
             keys = {key.replace(".", "_"): key for key in known_keys(load_machine(self.base))}
             for name, value in named.items():
                 if name not in keys and name not in keys.values():
                     raise ConfigError(f"unknown key {name}", suggest(name, list(keys)), "moscope.Machine")
+                if keys.get(name, name) in mapped:
+                    raise ConfigError(f"{keys.get(name, name)} is in the mapping and a keyword, too", "one of the two", "moscope.Machine")
                 self._change(keys.get(name, name), value)
-        for key, value in mapping("moscope.Machine", values).items():
+        for key, value in mapped.items():
             self._change(key, value)
         self.description  # noqa: B018  checked here, where the mistake is
 

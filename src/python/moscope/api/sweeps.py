@@ -114,6 +114,8 @@ def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapp
     if machine is not None:
         chosen = machine_of(machine)
         more |= {"machine": chosen.base, **chosen.changes}
+    if isinstance(described := fixed.get("machine"), Machine):
+        fixed |= {"machine": described.base, **described.changes}
     if str(job).endswith(".toml"):
         if axes or fixed or zipped or excluded:
             raise UserError(f"moscope.sweep: {job}: is a sweep file: expected no axes, fixed, zips or exclude beside it")
@@ -136,6 +138,9 @@ def _listed(values: Any) -> Any:
 
 
 def _plain(value: Any) -> str | int | float | bool:
+    if isinstance(value, Machine):
+        raise UserError(f"moscope.sweep: {value!r:.80}: expected the name or the file of a machine here, and its changed parameters as "
+                        "axes or fixed")
     value = of_python(value)
     return value if isinstance(value, str | int | float) else text_of(value)
 
