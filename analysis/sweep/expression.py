@@ -3,10 +3,11 @@
 others are panels. FIGURE may be the beginning of one column's name: `throughput` is `throughput_per_s`."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from analysis.run_directory import RunDirectoryError
 from analysis.sweep.table import Sweep
+from moscope.errors import UserError, unknown_name
+from moscope.sweeps.report import matching
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,13 @@ def parse(text: str, sweep: Sweep) -> Expression:
     columns = list(sweep.rows[0]) if sweep.rows else []
     for name in (x.strip(), *others):
         if name not in columns:
-            raise RunDirectoryError(f'--plot: no parameter called "{name}": expected {near(name, list(sweep.axes))}')
+            raise RunDirectoryError(str(unknown_name("--plot", "parameter", name, sweep.axes)))
     return Expression(column(figure.strip(), sweep.figures), x.strip(), others)
 
 
 def column(name: str, known: list[str]) -> str:
-    if name in known:
-        return name
-    begin = [k for k in known if k.startswith(name)]
-    if not begin:
-        raise RunDirectoryError(f'--plot: no figure called "{name}": expected {near(name, known)}')
-    if len(begin) > 1:
-        raise RunDirectoryError(f'--plot: "{name}" is the beginning of several figures: expected one of {", ".join(begin)}')
-    return begin[0]
-
-
-def near(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, cutoff=0.5)
-    return "a known name, such as " + " or ".join(close) if close else "one of " + ", ".join(known[:20])
+    """The column that a name, or its beginning, means."""
+    try:
+        return matching(name, known)
+    except UserError as error:
+        raise RunDirectoryError(str(error)) from None

@@ -88,6 +88,11 @@ def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_p
     assert sorted(figures.glob("*.png")) == [*others[:1], others[1], figures / "throughput_per_s-cores.png", figures / "topologies.png"]
 
 
+def test_the_list_of_possible_figures_says_where_it_is_cut() -> None:
+    with pytest.raises(RunDirectoryError, match=r"expected one of 40 names: f0, .* \.\.\.$"):
+        expression.column("x", [f"f{n}" for n in range(40)])
+
+
 def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                      capsys: pytest.CaptureFixture[str]) -> None:
     def full(*_: Any) -> None:

@@ -44,6 +44,14 @@ def made(folder: Path) -> dict[str, int]:
     return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("out/points/*/result.json")}
 
 
+def all_done(root: Path, *_: Any) -> int:
+    """In place of Snakemake: all points of the workflow have a result."""
+    for digest in json.loads((root / "workflow" / "config.json").read_text())["points"]:
+        (root / "points" / digest).mkdir(exist_ok=True)
+        (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
+    return 0
+
+
 def test_a_sweep_has_a_row_for_each_point_with_parameters_and_figures(moscope: Moscope, tmp_path: Path) -> None:
     document = swept(moscope, tmp_path, SWEEP)
     assert (document["points"], document["done"], document["failed"]) == (4, 4, [])
@@ -150,14 +158,27 @@ def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monke
     assert [(f["params"]["seed"], f["finding"]) for f in outcome.document["findings"]] == [(2, "1 violation: c0 read 7")]
 
 
-def test_a_sweep_that_replaces_the_table_of_another_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def done(root: Path, *_: Any) -> int:
-        for digest in json.loads((root / "workflow" / "config.json").read_text())["points"]:
-            (root / "points" / digest).mkdir(exist_ok=True)
-            (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
-        return 0
+def test_a_wrong_figure_is_found_before_anything_runs_where_points_are_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def described(*seeds: int) -> spec.Spec:
+        return spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": list(seeds)})
 
-    monkeypatch.setattr(main.snakemake, "run", done)
+    monkeypatch.setattr(main.snakemake, "run", all_done)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    main.run(described(1), tmp_path / "out")
+    monkeypatch.setattr(main.snakemake, "run", lambda *_: pytest.fail("runs points"))
+    with pytest.raises(UserError, match='^--plot: no figure called "totl": expected one of seconds, total_cycles '):
+        main.run(described(1, 2), tmp_path / "out", plot="totl ~ seed")
+
+
+def test_the_exit_code_is_that_of_the_points_also_where_a_figure_cannot_be_drawn() -> None:
+    wrong, document = UserError("--plot: x"), {"findings": [{}]}
+    assert main.Outcome(document, wrong=wrong).exit_code == 1
+    assert main.Outcome({}, [{"exit_code": 1}], wrong).exit_code == 1
+    assert main.Outcome({}, wrong=wrong).exit_code == 2
+
+
+def test_a_sweep_that_replaces_the_table_of_another_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main.snakemake, "run", all_done)
     monkeypatch.setattr(main.report, "write", lambda *_: {})
     said: list[str] = []
     for seeds in ([1, 2], [1, 2, 3], [2, 4]):
@@ -172,16 +193,10 @@ def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_i
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
 
-    def point(root: Path, *_: Any) -> int:
-        for digest in json.loads((root / "workflow" / "config.json").read_text())["points"]:
-            (root / "points" / digest).mkdir()
-            (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
-        return 0
-
     def full(*_: Any) -> None:
         raise UserError("report.html: No space left on device: expected room there")
 
-    monkeypatch.setattr(main.snakemake, "run", point)
+    monkeypatch.setattr(main.snakemake, "run", all_done)
     monkeypatch.setattr(main.report, "write", full)
     with pytest.raises(UserError, match=r"expected room there \(the points are kept in "):
         main.run(described, tmp_path / "out")

@@ -44,10 +44,10 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         codes = {int(f["exit_code"]) for f in self.failed}
-        if self.wrong:
-            codes.add(self.wrong.exit_code)
         if self.document.get("findings"):
             codes.add(errors.FOUND)
+        if self.wrong and not codes:  # of points, which matter more than a figure
+            return self.wrong.exit_code
         return next((kind.exit_code for kind in WORST_FIRST if kind.exit_code in codes), errors.OK)
 
 
@@ -77,6 +77,8 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     found = planning.plan(spec, say)
     if plot:
         report.check_expression(plot, spec)
+        if known := results.figures(spec, found, store):
+            report.check_figure(plot, known)
     missing = unfinished(found, store)
     say(summary(found, missing, at_once))
     if dry_run:

@@ -16,8 +16,7 @@ CODE = ("import sys, importlib; sys.path.insert(0, sys.argv[1]); sys.exit(import
 
 
 def check_expression(expression: str, spec: Spec) -> None:
-    """Raises UserError for a malformed expression before any point runs. The names of figures can be checked only when a point is
-    finished."""
+    """Raises UserError for a malformed expression before any point runs. `check_figure` follows where a point is finished."""
     left, tilde, right = expression.partition("~")
     wanted = [n.strip() for n in right.replace("|", ",").split(",")]
     if not tilde or not left.strip() or not all(wanted):
@@ -26,6 +25,26 @@ def check_expression(expression: str, spec: Spec) -> None:
     for name in wanted:
         if name not in spec.names():
             raise errors.unknown_name("--plot", "parameter", name, spec.names())
+
+
+def check_figure(expression: str, known: list[str]) -> None:
+    """Raises UserError for a figure that the finished points do not have, before the others run."""
+    try:
+        matching(expression.partition("~")[0].strip(), known)
+    except UserError as error:
+        raise UserError(f"{error} (the figures of the finished points)") from None
+
+
+def matching(name: str, known: list[str]) -> str:
+    """The figure with this name, or the only one whose name begins with it."""
+    if name in known:
+        return name
+    begin = [k for k in known if k.startswith(name)]
+    if not begin:
+        raise errors.unknown_name("--plot", "figure", name, known)
+    if len(begin) > 1:
+        raise UserError(f'--plot: "{name}" is the beginning of several figures: expected one of {", ".join(begin)}')
+    return begin[0]
 
 
 def write(root: Path, plot: str | None, say: Callable[[str], None]) -> dict[str, Any]:

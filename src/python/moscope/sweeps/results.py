@@ -38,6 +38,13 @@ def _row(point: Point, result: dict[str, Any] | None, failure: dict[str, Any] | 
             "seconds": result["seconds"] if result else None, "error": failure["error"] if failure and not result else None}
 
 
+def figures(spec: Spec, points: list[Point], store: Store) -> list[str]:
+    """The numeric columns that the finished ones of these points have in the table, without axes."""
+    done = rows([p for p in points if store.done(p.digest)], store)
+    return list(dict.fromkeys(name for row in done for name, value in row.items()
+                              if name not in spec.axes and isinstance(value, int | float) and not isinstance(value, bool)))
+
+
 def column(values: list[Any]) -> "pa.Array":
     """A column: numbers as integers or floats, and truth values; texts, and values of several kinds, as text."""
     import pyarrow as pa
