@@ -16,6 +16,8 @@ from analysis.sweep.table import ERRORS, Sweep, quantities, shown
 
 MOST_PANELS, MOST_SERIES = 24, 4
 TITLE_COLUMNS = 34
+SAME = 0.01  # of the largest value: curves closer together are drawn so that both are seen
+MARKER = 6.5  # points
 PLAIN = 1e5  # values below are written without a prefix such as k or M
 
 
@@ -113,6 +115,7 @@ def _panel(ax: Axes, rows: list[dict[str, Any]], every: list[dict[str, Any]], wa
     series = values[wanted.by[0]] if wanted.by else [None]
     style.horizontal_grid(ax)
     top = 0.0
+    drawn: list[tuple[list[Any], list[float]]] = []
     for i, one in enumerate(series):
         mine = _select(rows, {wanted.by[0]: one}) if wanted.by else rows
         there = [(j, x) for j, x in enumerate(xs) if _select(mine, {wanted.x: x})]
@@ -124,14 +127,23 @@ def _panel(ax: Axes, rows: list[dict[str, Any]], every: list[dict[str, Any]], wa
         apart = 0.0 if numbers else (i - (len(series) - 1) / 2) * 0.12
         at = [numbers[0][j] if numbers else j + apart for j, _ in there]
         errors = [math.nan if e is None else e for _, e in found]
+        means = [m for m, _ in found]
+        covered = sum(_coincide(there, means, *other) for other in drawn) if numbers else 0
+        drawn.append((there, means))
         label = f"{wanted.by[0]} {shown(one)}" if wanted.by else wanted.figure
-        handles[label] = ax.errorbar(at, [m for m, _ in found], yerr=errors if any(e > 0 for e in errors) else None,
-                                     color=style.color(role), marker=marker, linestyle="-" if numbers else "none", capsize=4,
-                                     elinewidth=1.4,
+        line: Any = (0, (3, 3 * covered)) if covered else "-" if numbers else "none"
+        handles[label] = ax.errorbar(at, means, yerr=errors if any(e > 0 for e in errors) else None,
+                                     color=style.color(role), marker=marker, linestyle=line,
+                                     markersize=max(2.0, MARKER - 2 * covered), capsize=4, elinewidth=1.4, zorder=2 + covered,
                                      fillstyle="full" if i < len(style.SERIES) else "none")
         top = max([top, *(m + (e or 0.0) for m, e in found)])
     ax.set_ylim(0, top * 1.08 or 1)
     _label(ax, wanted, xs, numbers, top)
+
+
+def _coincide(xs: list[Any], ys: list[float], others: list[Any], other_ys: list[float]) -> bool:
+    """Whether a curve would hide another one."""
+    return xs == others and all(abs(a - b) <= SAME * max(map(abs, ys + other_ys)) for a, b in zip(ys, other_ys, strict=True))
 
 
 def _label(ax: Axes, wanted: Expression, xs: list[Any], numbers: tuple[list[float], str] | None, top: float) -> None:

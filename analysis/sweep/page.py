@@ -15,8 +15,8 @@ Drawn = Callable[[Expression], str]  # a figure as HTML; empty without data
 
 
 def points_table(sweep: Sweep, drawn: list[str]) -> str:
-    """Axes, the figures that are drawn, and others up to a few; table.parquet has everything."""
-    axes, figures = list(sweep.varied), list(dict.fromkeys([*drawn, *sweep.figures]))[:MOST_FIGURES]
+    """Axes, the figures that are drawn, a few others, and the host's time; table.parquet has everything."""
+    axes, figures = list(sweep.varied), sweep.columns(drawn, MOST_FIGURES)
     rows = [[esc(shown(r[n])) for n in axes] + [esc(r["status"])] + [_cell(r.get(f)) for f in figures] for r in sweep.rows[:MOST_ROWS]]
     left = len(sweep.rows) - MOST_ROWS
     more = f'<p class="quiet">{left:,} further points are in table.parquet.</p>' if left > 0 else ""

@@ -23,7 +23,8 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 @dataclass
 class Sweep:
     """`axes`: each with its values, those of several values only in `varied`. `figures`: numeric columns that are no parameters,
-    the job's main ones first. `main`: names of these, in which * stands for any text."""
+    the job's main ones first. `main`: names of these, in which * stands for any text. `beside`: figures that a table of points has
+    beside them; empty: any."""
 
     path: Path
     name: str
@@ -31,6 +32,7 @@ class Sweep:
     rows: list[dict[str, Any]]
     axes: dict[str, list[Any]]
     main: list[str]
+    beside: list[str] = field(default_factory=list)
     edges: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # by digest of the point
     failed: list[dict[str, Any]] = field(default_factory=list)
 
@@ -50,6 +52,13 @@ class Sweep:
         first = dict.fromkeys(n for m in self.main for n in numeric if fnmatchcase(n, m))
         return [*first, *(n for n in numeric if n not in first)]
 
+    def columns(self, drawn: list[str], most: int) -> list[str]:
+        """The figures of a table of points: those with curves, then the job's others, or any up to `most`, and last the host's time."""
+        known = self.figures
+        free = [f for f in known if f not in drawn and f != "seconds"]
+        others = [f for f in self.beside if f in free] if self.beside else free[:max(0, most - len(drawn))]
+        return list(dict.fromkeys([*drawn, *others, *(f for f in known if f == "seconds")]))
+
     def drawn(self, most: int) -> list[str]:
         """The figures with curves: the job's main ones. If there are more than `most`, those that differ between points come first."""
         main = [f for f in self.figures if any(fnmatchcase(f, m) for m in self.main)] or self.figures[:1]
@@ -66,7 +75,8 @@ def load(path: Path) -> Sweep:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of a sweep") from error
     config = document["config"]
     edges = {digest: [(int(a), int(b)) for a, b in p["edges"]] for digest, p in points.items()}
-    return Sweep(path, str(config["name"]), str(config["job"]), rows, config["axes"], list(config.get("figures", [])), edges,
+    return Sweep(path, str(config["name"]), str(config["job"]), rows, config["axes"], list(config.get("figures", [])),
+                 list(config.get("beside", [])), edges,
                  document.get("failed", []))
 
 

@@ -88,6 +88,20 @@ def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_p
     assert sorted(figures.glob("*.png")) == [*others[:1], others[1], figures / "throughput_per_s-cores.png", figures / "topologies.png"]
 
 
+def test_the_table_of_points_has_the_columns_that_its_job_names_and_the_time(sweep: Sweep) -> None:
+    chosen = replace(sweep, beside=["stderr_per_s", "cycles.memory", "cycles.busy"])
+    assert chosen.columns(["throughput_per_s"], 5) == ["throughput_per_s", "stderr_per_s", "cycles.busy", "seconds"]
+    assert sweep.columns(["throughput_per_s"], 2) == ["throughput_per_s", "stderr_per_s", "seconds"]
+
+
+def test_a_curve_that_lies_on_another_is_dashed(sweep: Sweep) -> None:
+    rows = [{**r, "throughput_per_s": 5.0} for r in sweep.rows]
+    for one, styles in ((replace(sweep, rows=rows), ["-", "--", "--"]), (sweep, ["-", "-", "-"])):
+        fig = curves.draw(one, expression.parse("throughput_per_s ~ cores | workload", one), True)
+        assert fig is not None
+        assert [line.get_linestyle() for line in fig.axes[0].get_lines() if line.get_linestyle() != "None"] == styles
+
+
 def test_the_list_of_possible_figures_says_where_it_is_cut() -> None:
     with pytest.raises(RunDirectoryError, match=r"expected one of 40 names: f0, .* \.\.\.$"):
         expression.column("x", [f"f{n}" for n in range(40)])

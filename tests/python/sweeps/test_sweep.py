@@ -2,6 +2,7 @@
 """`moscope sweep` from a file to its tables, on traces: they take a fraction of a second each."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -11,8 +12,9 @@ import pytest
 from pyarrow import parquet
 
 from moscope import jsonio
+from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.sweeps import main, spec, worker
+from moscope.sweeps import display, main, spec, worker
 from moscope.sweeps.jobs import check
 
 Moscope = Callable[..., CompletedProcess[str]]
@@ -78,6 +80,17 @@ def test_points_made_by_different_versions_of_the_code_are_reported(moscope: Mos
     kept.write_text(json.dumps({**document, "code": "of an earlier version"}))
     got = moscope("sweep", "s.toml", "--out", "out", timeout=300)
     assert got.returncode == 0 and "points are of 2 versions of moscope's Python code" in got.stderr
+
+
+def test_points_are_a_table_on_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(main.snakemake, "run", all_done)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": list(range(22))})
+    assert display.run(described, Shared(out=tmp_path / "out", quiet=True)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = [[cell.strip() for cell in re.split("[│┃|]", line)[1:-1]] for line in lines]
+    assert ["seed", "status", "total_cycles", "seconds"] in cells and ["19", "done", "7", "0.100"] in cells
+    assert ["20", "done", "7", "0.100"] not in cells and "and 2 points more" in lines
 
 
 def test_a_dry_run_counts_points_and_runs_none(moscope: Moscope, tmp_path: Path) -> None:

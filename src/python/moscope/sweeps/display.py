@@ -5,9 +5,14 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from moscope import terminal
 from moscope.cli import Shared
+from moscope.sweeps import jobs
+from moscope.sweeps.spec import text
 from moscope.wording import number
 
 if TYPE_CHECKING:
@@ -15,7 +20,8 @@ if TYPE_CHECKING:
     from moscope.sweeps.spec import Spec
 
 EVERY_S, UNCHANGED_S = 30.0, 120.0  # seconds between lines, and between equal lines, if stderr is no terminal
-FAILURES_SHOWN = 20
+FAILURES_SHOWN = POINTS_SHOWN = 20
+MOST_MAIN = 4  # figures
 
 
 class Bar:
@@ -72,6 +78,7 @@ def show(outcome: "Outcome", shared: Shared) -> None:
     if shared.json:
         shared.result(document)
     elif "estimated_s" not in document:
+        points_table(Path(document["table"]))
         print(f"{document['done']} of {number(document['points'], 'point')} finished")
         print(f"table: {document['table']}\nreport: {document['report']}")
         if "plot" in document:
@@ -84,6 +91,36 @@ def show(outcome: "Outcome", shared: Shared) -> None:
         print(f"and {number(len(found) - FAILURES_SHOWN, 'finding')} more (sweep.json lists all)", file=sys.stderr)
     if outcome.wrong:
         print(outcome.wrong.report(), file=sys.stderr)
+
+
+def points_table(file: Path) -> None:
+    """Prints the axes, the main figures and the host's time of the first points."""
+    from pyarrow import parquet
+    from rich.table import Table
+
+    found = parquet.read_table(file, partitioning=None)
+    about = {key.decode(): value.decode() for key, value in (found.schema.metadata or {}).items()}
+    job = jobs.find(about["job"])
+    main = [name for pattern in job.figures_first for name in found.column_names if fnmatchcase(name, pattern)]
+    axes = about["axes"].split("\n") if about["axes"] else []
+    rows = found.slice(0, POINTS_SHOWN).to_pylist()
+    names = [n for n in dict.fromkeys([*main[:MOST_MAIN], *job.figures_beside, "seconds"]) if n in found.column_names]
+    table = Table()
+    for name in [*axes, "status"]:
+        table.add_column(name, overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(*(text(row[n]) for n in axes), row["status"], *(_figure(row[n]) for n in names))
+    terminal.console().print(table)
+    if found.num_rows > len(rows):
+        print(f"and {number(found.num_rows - len(rows), 'point')} more")
+
+
+def _figure(value: Any) -> str:
+    if value is None or isinstance(value, str | bool):
+        return "-" if value is None else text(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 or round(value, 3) == round(value) else f"{value:,.3f}"
 
 
 def failures(outcome: "Outcome") -> None:

@@ -202,7 +202,7 @@ def document(points: list[Point], store: Store, more: dict[str, Any] | None = No
 
 def configuration(spec: Spec) -> dict[str, Any]:
     return {"job": spec.job, "fixed": spec.fixed, "axes": spec.axes, "zip": spec.zips, "exclude": spec.exclude, "name": spec.name,
-            "figures": list(jobs.find(spec.job).figures_first)}
+            "figures": list(jobs.find(spec.job).figures_first), "beside": list(jobs.find(spec.job).figures_beside)}
 
 
 def memory_mb(points: list[Point]) -> int:

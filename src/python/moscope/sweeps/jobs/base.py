@@ -53,6 +53,7 @@ class Job(ABC):
     required: tuple[str, ...] = ()
     light = True
     figures_first: tuple[str, ...] = ()  # the first figures in the report; * stands for any text
+    figures_beside: tuple[str, ...] = ()  # others that a table of points has beside them; empty: whatever there is
 
     @abstractmethod
     def plan(self, params: Params, say: Say) -> Planned:

@@ -44,6 +44,7 @@ class Run(Job):
     required = ("cores",)
     light = False
     figures_first = ("throughput_per_s",)
+    figures_beside = ("stderr_per_s", "cycles.busy", "cycles.memory", "kernel_share")
 
     def plan(self, params: Params, say: Say) -> Planned:
         plan = plan_of(self, params)
