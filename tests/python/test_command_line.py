@@ -304,10 +304,15 @@ def test_the_command_completes_if_nothing_reads_its_stderr(root: Path, tmp_path:
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_closed_standard_stream_is_no_failure(root: Path, closed: int) -> None:
-    got = in_a_process(root, f"os.close({closed})", "protocol", "list", "--json")
+    got = in_a_process(root, f"os.close({closed})", "protocol", "list", *(["--json"] if closed != 1 else []))
     assert got.returncode == 0, got.stderr
     assert got.stderr == "" and (closed == 1 or json.loads(got.stdout)["schema"] == "moscope.protocols/1")
     assert in_a_process(root, f"os.close({closed})", "protocol", "lst").returncode == errors.UserError.exit_code
+
+
+def test_a_closed_standard_output_takes_no_json_result(root: Path) -> None:
+    got = in_a_process(root, "os.close(1)", "protocol", "list", "--json")
+    assert (got.returncode, got.stderr) == (2, "standard output: is closed: expected one that takes the result of --json\n")
 
 
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])

@@ -391,7 +391,7 @@ def prepare(voice: Voice) -> Path:
 
 def front_end(python: str, argv: list[str]) -> NoReturn:
     sys.stderr.flush()
-    environment = front_end_environment()
+    environment = front_end_environment() | ({} if streams.has_stdout() else {streams.NO_STDOUT: "1"})
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until cli.main can answer: a Python that starts has a traceback only
     # -P: do not import from the caller's working folder.
     os.execve(python, [python, "-P", "-m", "moscope", *argv], environment)

@@ -150,6 +150,8 @@ def command(function: Command | None = None, *, fills_out: bool = False, unused:
         sources = {name: context.get_parameter_source(name) for name in values}
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
         checked_seed(values["seed"])
+        if values["json"] and not streams.has_stdout():
+            raise UserError("standard output: is closed: expected one that takes the result of --json")
         kept = (values["out"] / kept_as).absolute() if kept_as and values["out"] else None
         if kept:
             jsonio.check_replaceable(kept.parent)  # before any long work

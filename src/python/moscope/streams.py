@@ -8,6 +8,14 @@ import os
 import sys
 from typing import Any
 
+NO_STDOUT = "_MOSCOPE_NO_STDOUT"  # in the environment: the launcher was started with a closed standard output
+_missing: set[str] = set()
+
+
+def has_stdout() -> bool:
+    """Whether the process was started with a standard output. Without one, what is printed is lost."""
+    return "stdout" not in _missing
+
 
 class _Stderr(io.FileIO):
     """A standard error that drops progress and remarks once its reader is gone, so that the command can finish its results."""
@@ -32,8 +40,11 @@ def _serves(number: int, access: int) -> bool:
 def prepare() -> None:
     """Call this first: otherwise a file that is opened later would get the number of a closed stream, and output would go into
     that file."""
+    if os.environ.pop(NO_STDOUT, ""):
+        _missing.add("stdout")
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if not _serves(number, os.O_RDONLY if mode == "r" else os.O_WRONLY):
+            _missing.add(name)
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, number)
             os.set_inheritable(number, True)
