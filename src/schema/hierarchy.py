@@ -65,7 +65,8 @@ class Crossbar(Described):
     """The crossbar of a chip, clocked by the northbridge."""
 
     latency: Time = param("one crossing", least="1fs", most="1ms")
-    port: Size = param("bytes per northbridge cycle that the crossbar delivers to one controller", least="1B")
+    port: Size = param("bytes per northbridge cycle that the crossbar delivers to one controller", least="1B",
+                       most="1GiB")
 
 
 class Dram(Described):

@@ -81,6 +81,7 @@ def test_a_value_given_by_set_has_that_as_its_source() -> None:
         ("=1", "is no assignment"),
         ("chips=-1", "not a count"),
         ("chips=0", "--set chips=0: chips: 0: expected 1 to 64"),
+        ("crossbar.port=4294967295B", "crossbar.port: 4294967295B: expected 1B to 1GiB"),
         ("chips=9", "--set chips=9: topology: chip 8 has no path to chip 0"),
         ("l3.ways=3", "--set l3.ways=3: probe_filter.l3_ways: 8 of 3 ways"),
         ("l1d.ways=3", "--set l1d.ways=3: l1d.size: 64KiB in 3 ways of 64B makes 341.3333333 sets, not a power of two: expected 48KiB or "
