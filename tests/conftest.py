@@ -14,7 +14,8 @@ from types import ModuleType
 
 import pytest
 
-from moscope import bootstrap, paths
+from moscope import bootstrap, paths, toolchain
+from moscope.errors import UserError
 
 GTEST_SECONDS = 600
 
@@ -140,6 +141,24 @@ def engine() -> ModuleType:
 def root() -> Path:
     """The checkout."""
     return paths.root()
+
+
+@pytest.fixture(scope="session")
+def clang_format() -> Callable[..., str]:
+    """Gives what clang-format would change in files, one message for each place."""
+    try:
+        bootstrap.install_packages(bootstrap.Voice(quiet=True), toolchain.missing_lint_packages)
+    except UserError as error:
+        pytest.skip(f"clang-format cannot be installed: {error}")
+    version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True, check=True).stdout
+    if f"version {toolchain.CLANG_FORMAT}." not in version:
+        pytest.skip(f"the layout is that of clang-format {toolchain.CLANG_FORMAT}; this system has {version.strip()}")
+
+    def found(*files: str | Path) -> str:
+        command = ["clang-format", "--dry-run", f"--style=file:{paths.root() / '.clang-format'}", *map(str, files)]
+        return subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=True).stderr
+
+    return found
 
 
 @pytest.fixture

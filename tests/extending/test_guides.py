@@ -3,6 +3,7 @@
 refuses."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import follow
@@ -30,14 +31,29 @@ def test_the_guide_works_as_written(guide: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda p: p.stem)
 def test_the_guides_code_has_its_places_in_the_sources(guide: Path, tmp_path: Path) -> None:
     """Finds guides that no longer fit the sources, also those that only long runs follow."""
-    found = follow.writing(guide.read_text(encoding="utf-8"), guide.name)
-    assert found, "a guide adds something"
-    for block in found:
-        old, copy = paths.root() / follow.written(block), tmp_path / follow.written(block)
+    assert write_all(guide, tmp_path), "a guide adds something"
+
+
+CXX = {".cc", ".hh"}
+
+
+def test_the_guides_cxx_has_the_layout_of_clang_format(tmp_path: Path, clang_format: Callable[..., str]) -> None:
+    changed = [path for guide in GUIDES for path in write_all(guide, tmp_path / guide.stem) if path.suffix in CXX]
+    assert changed
+    assert not clang_format(*changed)
+
+
+def write_all(guide: Path, folder: Path) -> list[Path]:
+    """Changes the guide's files in a folder that has no others; gives their paths."""
+    changed = []
+    for block in follow.writing(guide.read_text(encoding="utf-8"), guide.name):
+        old, copy = paths.root() / follow.written(block), folder / follow.written(block)
         if block.kind != "file" and not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(old, copy)
-        follow.write(block, tmp_path, f"{guide.name}:{block.line}")
+        follow.write(block, folder, f"{guide.name}:{block.line}")
+        changed.append(copy)
+    return changed
 
 
 HELLO = '<!-- file: a/b.txt -->\n```\none\ntwo\n```\n'

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope import bootstrap, paths, toolchain
-from moscope.errors import UserError
+from moscope import bootstrap, paths
 
 ROOT = paths.root()
 # Folders and files that are not clean yet, by tool. A folder that is clean leaves the list.
@@ -83,19 +82,7 @@ def test_mypy_finds_a_planted_mistake(tmp_path: Path, text: str, code: str) -> N
     assert f"[{code}]" in mypy("--cache-dir", str(ROOT / "build" / "mypy-planted"), str(tmp_path / "planted.py"))
 
 
-def clang_format(*files: str | Path) -> str:
-    try:
-        bootstrap.install_packages(bootstrap.Voice(quiet=True), toolchain.missing_lint_packages)
-    except UserError as error:
-        pytest.skip(f"clang-format cannot be installed: {error}")
-    version = subprocess.run(["clang-format", "--version"], capture_output=True, text=True, check=True).stdout
-    if f"version {toolchain.CLANG_FORMAT}." not in version:
-        pytest.skip(f"the layout is that of clang-format {toolchain.CLANG_FORMAT}; this system has {version.strip()}")
-    command = ["clang-format", "--dry-run", f"--style=file:{ROOT / '.clang-format'}", *map(str, files)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr
-
-
-def test_cxx_has_the_layout_of_clang_format() -> None:
+def test_cxx_has_the_layout_of_clang_format(clang_format: Callable[..., str]) -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("the layout is that of the tracked files: this copy has no git folder")
     names = subprocess.run(["git", "ls-files", "*.cc", "*.hh"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -103,6 +90,6 @@ def test_cxx_has_the_layout_of_clang_format() -> None:
     assert not found, found
 
 
-def test_clang_format_finds_a_planted_mistake(tmp_path: Path) -> None:
+def test_clang_format_finds_a_planted_mistake(tmp_path: Path, clang_format: Callable[..., str]) -> None:
     (tmp_path / "planted.cc").write_text("int  main(){return 0;}\n")
     assert "planted.cc:1:" in clang_format(tmp_path / "planted.cc")

@@ -238,8 +238,8 @@ def test_a_file_cannot_change_the_process_that_loads_it(tmp_path: Path) -> None:
 
 
 def test_a_file_may_register_a_topology_of_its_own(tmp_path: Path) -> None:
-    text = "@topology('star')\ndef star(chips):\n    return [(0, c) for c in range(1, chips)]\n"
-    path = write(tmp_path, BASE + text + "machine = replace(base, topology='star')\n")
+    text = "@topology('of_this_file')\ndef star(chips):\n    return [(0, c) for c in range(1, chips)]\n"
+    path = write(tmp_path, BASE + text + "machine = replace(base, topology='of_this_file')\n")
     assert load_machine(path).hops()[1] == [1, 0, 2, 2, 2, 2, 2, 2]
 
 
