@@ -12,6 +12,7 @@ from analysis.page.lines import where
 from analysis.page.markup import esc
 from analysis.run_directory import Point, Run, RunDirectoryError, load, unwritable
 from moscope.aside import write_whole
+from moscope.errors import UserError
 
 # Points with figures in the page. More would make the page too large; the figures of others are PNG only.
 DRAWN_IN_PAGE = 24
@@ -63,7 +64,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         print(write_report(arguments[0]))
-    except RunDirectoryError as error:
+    except (RunDirectoryError, UserError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0

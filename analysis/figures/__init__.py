@@ -5,15 +5,19 @@
 or one point. `wide` is for a desktop page and PNG, else for the width of a telephone.
 """
 
-import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from analysis import style
+from moscope import contributed
+from moscope.errors import UserError
+
+SUBJECTS = ("run", "point")
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,28 @@ class Spec:
     def drawn(self, subject: Any, wide: bool) -> Figure | None:
         """`draw` in the house style."""
         with style.house():
-            return self.draw(subject, wide)
+            try:
+                return self.draw(subject, wide)
+            except style.UnknownRole as error:
+                raise UserError(f"{contributed.place(Path(self.draw.__code__.co_filename), error)}: {error}") from error
 
 
 def all_figures() -> list[Spec]:
     """Every figure, in the order in which the report shows them."""
-    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
-    return sorted((m.FIGURE for m in modules), key=lambda f: f.order)
+    files: dict[str, str] = {}
+    found = []
+    for module in pkgutil.iter_modules(__path__):
+        file, spec = f"analysis/figures/{module.name}.py", _figure(f"{__name__}.{module.name}")
+        if not isinstance(spec, Spec):
+            raise UserError(f"{file}: declares no FIGURE: expected FIGURE = Spec(...)")
+        if spec.of not in SUBJECTS:
+            raise UserError(f"{file}: FIGURE is of {spec.of!r:.40}: expected {' or '.join(SUBJECTS)}")
+        if other := files.get(spec.name):
+            raise UserError(f"{file}: the figure {spec.name}: {other} has this name: expected another")
+        files[spec.name] = file
+        found.append(spec)
+    return sorted(found, key=lambda f: f.order)
+
+
+def _figure(module: str) -> Any:
+    return getattr(contributed.imported(module, "a figure (docs/extending/figure.md)"), "FIGURE", None)

@@ -22,4 +22,7 @@ def at_least(least: int, ns: float, tck_ns: float) -> int:
 def resolve(tck_ns: float, timing: Mapping[str, int | float]) -> dict[str, int]:
     """Timings in femtoseconds, each a whole number of clocks."""
     period = round(tck_ns * FS_PER_NS)
+    for name, limit in timing.items():
+        if not isinstance(limit, int | float):
+            raise TypeError(f"{name}: {limit!r} is neither clocks (an int) nor nanoseconds (a float)")
     return {name: clocks(limit, tck_ns) * period for name, limit in timing.items()}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures: axes begin at their first label, arrows touch their boxes, labels are legible, legends list what is drawn."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Patch
 
-from analysis import Point, Run, load, paper, style
+from analysis import Point, Run, figures, load, paper, style
 from analysis.figures import all_figures, topology, writer_waiter
 from analysis.tables.card import moments
 from analysis.tables.time_split import causes
 from analysis.tables.traffic import point_links
+from moscope.errors import UserError
 
 BOTH = pytest.mark.parametrize("wide", [True, False], ids=["wide", "narrow"])
 
@@ -33,6 +36,37 @@ def legend(figure: Figure) -> set[str]:
 @pytest.fixture(scope="module")
 def point() -> Point:
     return synthetic_run.made(*synthetic_run.point("exim", "distro", 48))  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A figure's file of the test's own."""
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    yield tmp_path / "mine.py"
+    sys.modules.pop("analysis.figures.mine", None)
+
+
+SPEC = "from analysis import style\nfrom analysis.figures import Spec\ndef draw(_, wide):\n    return style.color({!r})\n" \
+       "FIGURE = Spec({!r}, {!r}, 1, 'Mine', 'My own', draw)\n"
+
+
+@pytest.mark.parametrize("text, says", [
+    ("x = 1\n", "mine.py: declares no FIGURE: expected FIGURE = Spec"),
+    ("def draw(:\n", "mine.py:1: not Python: invalid syntax: expected a figure"),
+    (SPEC.format("ink", "mine", "pont"), "mine.py: FIGURE is of 'pont': expected run or point"),
+    (SPEC.format("ink", "hot-lines", "point"), "mine.py: the figure hot-lines: analysis/figures/hot_lines.py has this name: expected"),
+])
+def test_a_figure_that_cannot_be_drawn_is_refused_by_its_file(mine: Path, text: str, says: str) -> None:
+    mine.write_text(text)
+    with pytest.raises(UserError, match=says):
+        all_figures()
+
+
+def test_a_colour_that_the_palette_lacks_is_an_error_of_the_figures_line(mine: Path) -> None:
+    mine.write_text(SPEC.format("series99", "mine", "point"))
+    figure = next(f for f in all_figures() if f.name == "mine")
+    with pytest.raises(UserError, match=r'mine.py:4: colour: no role called "series99": expected a known name, such as series'):
+        figure.drawn(None, True)
 
 
 def test_names_break_after_punctuation_and_only_very_long_ones_are_cut() -> None:

@@ -90,6 +90,18 @@ def test_a_terminal_that_closes_is_an_interruption_and_nothing_is_said_to_it(ext
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == errors.INTERRUPTED
 
 
+@pytest.mark.parametrize("text, says", [
+    ("x = 1\ndef f(:\n", "probe.py:2: not Python: invalid syntax: expected a command"),
+    ("x = 1\nx.clock\n", "probe.py:2: AttributeError: 'int' object has no attribute 'clock': expected a command"),
+])
+@pytest.mark.parametrize("command", [["probe"], ["--help"]], ids=" ".join)
+def test_a_command_that_cannot_be_imported_is_an_error_of_its_line(extra: Path, capfd: pytest.CaptureFixture[str], command: list[str],
+                                                                   text: str, says: str) -> None:
+    (extra / "probe.py").write_text(text)
+    assert cli.main(command) == 2
+    assert says in capfd.readouterr().err
+
+
 def test_an_unforeseen_exception_is_one_line_and_a_log(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_command(extra, "probe", "return {}['key']")
     assert cli.main(["probe", "--seed", "4"]) == 5

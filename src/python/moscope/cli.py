@@ -25,7 +25,7 @@ from typing import Annotated, Any, TypeVar, get_args, overload
 import typer
 from typer.exceptions import TyperException
 
-from moscope import commands, completion, errors, jsonio, paths, streams
+from moscope import commands, completion, contributed, errors, jsonio, paths, streams
 from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
@@ -199,7 +199,7 @@ def _names_in(package: str) -> dict[str, str]:
 def _add(app: typer.Typer, name: str, module_name: str, rest: list[str] | None, called: str) -> None:
     """Adds the command or group `name` to `app`. Of a group, only the part that `rest` names is loaded; nothing is loaded if the
     group is only listed."""
-    module = importlib.import_module(module_name)
+    module = contributed.imported(module_name, "a command (docs/extending/command.md)")
     if hasattr(module, "__path__"):
         group = typer.Typer(help=module.__doc__, context_settings={"help_option_names": HELP})
         _fill(group, module_name if rest is not None else None, rest or [], f"{called} {name}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope.config import load_machine
+from moscope.config import dram, load_machine
 from moscope.config.dram import dram_json
 from moscope.errors import UserError
 
@@ -150,6 +150,21 @@ def test_channels_that_a_line_does_not_fit_are_answered_with_those_that_it_does(
     assert text.endswith(": expected 1 or 2, or dram.settings.ganged=false")
     for right in ("dram.channels=1", "dram.channels=2", "dram.settings.ganged=false"):
         load_machine("opteron48", ["dram.channels=4", right])
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("other = {}\n", "mine.py: defines no `dram`: expected a dictionary"),
+    ("dram = 5\n", "mine.py: defines no `dram`: expected a dictionary"),
+    ("x = 1\ndram = {\n", "mine.py:2: not Python: .*: expected a dictionary"),
+    ("from _jedec import resolve\ndram = resolve(1.5, {'tCL': '7ns'})\n",
+     "mine.py:2: TypeError: tCL: '7ns' is neither clocks .an int. nor nanoseconds"),
+])
+def test_a_file_of_dram_timings_that_is_wrong_is_refused_by_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str,
+                                                                          says: str) -> None:
+    monkeypatch.syspath_prepend(str(dram.standards_dir()))
+    monkeypatch.setattr(dram, "standards_dir", lambda: tmp_path)
+    write(tmp_path, text)
+    assert re.search(says, refused("opteron48", "dram.standard=mine"))
 
 
 def test_an_error_names_only_the_options_that_cause_it() -> None:

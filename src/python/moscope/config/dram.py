@@ -10,10 +10,10 @@ import copy
 import functools
 import json
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
+from moscope import contributed
 from moscope.errors import UserError
 from moscope.paths import root
 from moscope.schema.errors import ConfigError, suggest
@@ -36,7 +36,11 @@ def standards() -> list[str]:
 def _table(standard: str) -> dict[str, Any]:
     if standard not in standards():
         raise ConfigError(f"dram.standard: {standard!r:.60} is not known", suggest(standard, standards()))
-    table: dict[str, Any] = runpy.run_path(str(standards_dir() / f"{standard}.py"))["dram"]
+    file = standards_dir() / f"{standard}.py"
+    expected = "a dictionary `dram` (docs/extending/dram-standard.md)"
+    table = contributed.executed(file, expected).get("dram")
+    if not isinstance(table, dict):
+        raise UserError(f"{contributed.shown(file)}: defines no `dram`: expected {expected}")
     return table
 
 
@@ -76,10 +80,9 @@ def _refusal(dram: Dram) -> str | None:
     """Why the engine would refuse this DRAM."""
     from moscope import _engine
 
+    text = json.dumps(dram_json(dram))
     try:
-        _engine.check_dram(json.dumps(dram_json(dram)))
-    except ConfigError:
-        raise
+        _engine.check_dram(text)
     except UserError as error:
         return str(error)
     return None

@@ -9,7 +9,6 @@ A topology is a list of edges, given in the machine file or made by a registered
 from __future__ import annotations
 
 import ast
-import importlib
 import pkgutil
 import re
 import traceback
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+from moscope import contributed
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.units import Frequency, Width
 
@@ -133,7 +133,7 @@ def _load() -> None:
     from . import topologies
 
     for module in pkgutil.iter_modules(topologies.__path__):
-        importlib.import_module(f"{topologies.__name__}.{module.name}")
+        contributed.imported(f"{topologies.__name__}.{module.name}", "a registered topology (docs/extending/topology.md)")
 
 
 def names() -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from moscope import paths, readable
+from moscope import contributed, paths, readable
 from moscope.errors import UserError, unknown_name
 from moscope.guest.packages import Say
 
@@ -183,4 +183,4 @@ def _load(file: Path) -> None:
         del sys.modules[module_name]
         if isinstance(error, UserError):
             raise
-        raise UserError(f"{file}: {type(error).__name__}: {error}: expected calls of moscope.workloads.register") from error
+        raise contributed.fault(file, error, "calls of moscope.workloads.register") from error

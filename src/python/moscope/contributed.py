@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that extend moscope: commands, figures, topologies, tables (docs/extending). An exception in one is a fault of the file, which
+its author reads as `file:line: problem: expected ...`."""
+
+import importlib
+import importlib.util
+import runpy
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from moscope.errors import MoscopeError, UserError
+
+
+def imported(module: str, expected: str) -> ModuleType:
+    """The module, which is one file. UserError: it cannot be executed."""
+    try:
+        return importlib.import_module(module)
+    except MoscopeError:
+        raise
+    except Exception as error:
+        found = importlib.util.find_spec(module)
+        raise fault(Path(found.origin if found and found.origin else module), error, expected) from error
+
+
+def executed(file: Path, expected: str) -> dict[str, Any]:
+    """The names that a file defines. UserError: it cannot be executed."""
+    try:
+        return runpy.run_path(str(file))
+    except MoscopeError:
+        raise
+    except Exception as error:
+        raise fault(file, error, expected) from error
+
+
+def fault(file: Path, error: BaseException, expected: str) -> UserError:
+    """The error to report for an exception that passed through this file."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return UserError(f"{shown(Path(error.filename))}:{error.lineno}: not Python: {error.msg}: expected {expected}")
+    text = str(error).splitlines()[0] if str(error) else "no text"
+    return UserError(f"{place(file, error)}: {type(error).__name__}: {text:.160}: expected {expected}")
+
+
+def place(file: Path, error: BaseException) -> str:
+    """The innermost line of the file that the exception passed through, or the file alone."""
+    lines = [number for frame, number in traceback.walk_tb(error.__traceback__)
+             if Path(frame.f_code.co_filename).resolve() == file.resolve()]
+    return f"{shown(file)}:{lines[-1]}" if lines else shown(file)
+
+
+def shown(path: Path) -> str:
+    """A path as the user would write it: relative where it lies below the current folder."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
