@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The help of every command is readable at usual widths: no line is wider than the terminal, and no word is split or cut."""
 
+import ast
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,33 @@ def words(text: str) -> set[str]:
 
 def test_the_list_has_groups_and_their_commands() -> None:
     assert {(), ("run",), ("protocol",), ("protocol", "check"), ("bench", "memory")} <= set(every_command())
+
+
+def lacking(folder: Path) -> list[str]:
+    """What keeps the files below a folder of commands from being commands with a help."""
+    faults = [f"{inner.name}/: no __init__.py whose docstring is the help of the group"
+              for inner in sorted({p.parent for p in folder.rglob("*.py")})
+              if not (inner / "__init__.py").is_file() or not ast.get_docstring(ast.parse((inner / "__init__.py").read_text("utf-8")))]
+    for path in sorted(p for p in folder.rglob("*.py") if p.name != "__init__.py"):
+        functions = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+        commands_of = [f for f in functions if any(ast.unparse(d).split("(")[0] == "command" for d in f.decorator_list)]
+        if len(commands_of) != 1:
+            faults.append(f"{path.name}: {len(commands_of)} functions with @command")
+        faults += [f"{path.name}: {f.name} has no docstring" for f in commands_of if not ast.get_docstring(f)]
+    return faults
+
+
+def test_each_file_of_the_commands_is_a_command_with_a_help() -> None:
+    assert not lacking(Path(commands.__path__[0]))
+
+
+def test_files_that_are_no_commands_with_a_help_are_found(tmp_path: Path) -> None:
+    for name, text in {"__init__": '"""Commands."""', "a": "def a(shared):\n    pass", "b": "@command\ndef b(shared):\n    pass",
+                       "group/c": '@command(fills_out=True)\ndef c(shared):\n    """Print."""'}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    assert lacking(tmp_path) == ["group/: no __init__.py whose docstring is the help of the group", "a.py: 0 functions with @command",
+                                 "b.py: b has no docstring"]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

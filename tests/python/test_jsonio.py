@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Schemas refuse what the contracts do not allow; a result folder is whole or absent."""
 
+import ast
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from moscope import jsonio
+from moscope import jsonio, paths
 from moscope.errors import UserError
 
 LATENCY = {"schema": "moscope.latency/1", "machine": "small", "rows": [
@@ -29,6 +31,42 @@ def test_each_schema_is_valid_and_lies_under_its_name(path: Path) -> None:
     schema = jsonio.schema(path)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert jsonio.schema_file(schema["properties"]["schema"]["const"]) == path
+
+
+SCHEMA = re.compile(r"moscope\.[a-z0-9_.]+/\d+")
+# Names of what is no JSON document for scripts: input of an engine, tables, files by which parts of moscope work together.
+NO_DOCUMENTS = {f"moscope.{name}/1" for name in (
+    "system", "machine", "gem5", "card", "episodes", "links", "loads", "stacks", "transactions",
+    "sweep.table", "sweep.lines", "sweep.point", "sweep.workflow")}
+
+
+def schemas_named(text: str) -> set[str]:
+    """The schemas that a Python source names."""
+    if not SCHEMA.search(text):
+        return set()
+    texts = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {t for t in texts if SCHEMA.fullmatch(t)}
+
+
+def test_each_schema_that_a_source_names_has_a_file() -> None:
+    named = {name for folder in (paths.PACKAGE, paths.root() / "analysis") for path in folder.rglob("*.py")
+             for name in schemas_named(path.read_text(encoding="utf-8"))}
+    assert len(named) > 40
+    lacking = {name for name in named if not jsonio.schema_file(name).is_file()}
+    assert lacking == NO_DOCUMENTS
+
+
+def results_without_schema(text: str) -> list[int]:
+    """The lines of a Python source where a literal object without a schema is a command's result."""
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    given = [call.args[0] for call in calls if call.func.attr in ("result", "answer") and call.args]  # type: ignore[attr-defined]
+    return [d.lineno for d in given if isinstance(d, ast.Dict) and "schema" not in {k.value for k in d.keys if isinstance(k, ast.Constant)}]
+
+
+def test_each_result_of_a_command_names_its_schema() -> None:
+    sources = sorted((paths.PACKAGE / "commands").rglob("*.py"))
+    assert not [f"{path}:{line}" for path in sources for line in results_without_schema(path.read_text(encoding="utf-8"))]
+    assert results_without_schema("shared.result({'schema': 'moscope.a/1'})\nshared.result({'a': 1})\n") == [2]
 
 
 def test_a_short_schema_is_completed_from_its_name(tmp_path: Path) -> None:
