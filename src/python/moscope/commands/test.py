@@ -44,32 +44,33 @@ class Tally:
 
 @command(unused=SIMULATED)
 def test(shared: Shared,
-         select: Annotated[str | None, typer.Argument(help="File, folder, or part of a test's name.")] = None,
+         select: Annotated[list[str] | None, typer.Argument(help="Files and folders, or part of a test's name.")] = None,
          long: Annotated[bool, typer.Option("--long", help="Also run tests that take minutes or hours.")] = False,
          jobs: Annotated[int | None, typer.Option(metavar="N", min=1, max=MOST_JOBS, show_default="processors",
                                                   help="Number of tests to run in parallel.")] = None) -> int:
     """Run the test suite. The last line is `N passed, N failed, N skipped`."""
     import pytest
 
-    _build(shared)
     os.chdir(paths.root())
+    wanted = select or ["tests"]
+    missing = [word for word in wanted if not _path(word).exists()]
+    if missing and len(wanted) > 1:
+        raise UserError(f'moscope test: "{missing[0]}": no such file or folder: expected files and folders, or one part of a name')
+    _build(shared, ["unit_tests"] if missing else programs([_path(word) for word in wanted]))
     arguments = ["-q"] if shared.quiet else []
     arguments += ["--long"] if long else []
-    by_path = select is None or Path(select.split("::")[0]).exists()
-    jobs = jobs or (os.cpu_count() or 1 if by_path else 1)  # the workers do not pass on what is wrong with an expression
+    jobs = jobs or (1 if missing else os.cpu_count() or 1)  # the workers do not pass on what is wrong with an expression
     arguments += ["-n", str(jobs)] if jobs > 1 else []
-    if select and by_path:
-        arguments.append(select)
-    else:
-        arguments += ["tests", *(["-k", select] if select else [])]
+    arguments += ["tests", "-k", missing[0]] if missing else wanted
     tally = Tally()
     code = int(pytest.main(arguments, plugins=[tally]))
+    said = " ".join(wanted)
     if code == NOTHING_SELECTED:
-        raise UserError(f'moscope test: no test is called "{select}": expected a file, a folder or part of a name')
+        raise UserError(f'moscope test: no test is called "{said}": expected a file, a folder or part of a name')
     if code == int(pytest.ExitCode.INTERRUPTED) and not tally.count("failed"):
         raise KeyboardInterrupt
     if code == int(pytest.ExitCode.USAGE_ERROR) and select:
-        raise UserError(f'moscope test: "{select}" selects no tests (see above): expected a file, a folder, part of a name, or such parts '
+        raise UserError(f'moscope test: "{said}" selects no tests (see above): expected a file, a folder, part of a name, or such parts '
                         "with `and`, `or`, `not` between them")
     if code in (int(pytest.ExitCode.USAGE_ERROR), int(pytest.ExitCode.INTERNAL_ERROR)):
         raise SimulatorBug("pytest could not run the tests, see above")
@@ -80,22 +81,41 @@ def test(shared: Shared,
     return errors.OK if code == 0 else errors.FOUND
 
 
+def _path(word: str) -> Path:
+    """The file or folder of `FILE::NAME`."""
+    return Path(word.split("::")[0])
+
+
+def programs(selected: list[Path]) -> list[str]:
+    """SCons' targets for the C++ tests that are needed: those in the folders, and of a file itself and of a Python file those beside
+    it, whose programs it may run."""
+    tests = paths.root() / "tests"
+    selected = [path.resolve() for path in selected]
+    if tests in selected:
+        return ["unit_tests"]
+    found: set[Path] = set()
+    for path in (path for path in selected if path.is_relative_to(tests)):
+        found |= {path} if path.suffix == ".cc" else set(path.rglob("test_*.cc") if path.is_dir() else path.parent.glob("test_*.cc"))
+    return sorted(str((paths.build_dir() / file.relative_to(paths.root())).with_suffix("").relative_to(paths.root())) for file in found)
+
+
 def _missing_packages() -> list[str]:
     return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
 
 
-def _build(shared: Shared) -> None:
-    """Builds the checking libraries, so that no test has to, and the C++ tests; of these, those that do not compile are
-    left for the collection to report as failures."""
+def _build(shared: Shared, targets: list[str]) -> None:
+    """Builds the checking libraries, so that no test has to, and the targets, which are C++ tests. Those that do not compile are left
+    for the collection to report as failures."""
     voice = bootstrap.Voice(shared.quiet)
     try:
         bootstrap.install_packages(voice, _missing_packages)
     except UserError as error:
         voice.say(f"tests that need these programs are skipped: {error}")
     bootstrap.ensure_checks([paths.protocol_dir() / f"{name}{buildproto.CHECKING}" for name in buildproto.known_protocols()], voice)
+    failed: list[str] = []
     try:
-        bootstrap.scons(Path(sys.prefix), ["-k", "unit_tests"], voice)
-        failed: list[str] = []
+        if targets:
+            bootstrap.scons(Path(sys.prefix), ["-k", *targets], voice)
     except BuildFailed as error:
         log = (paths.build_dir() / "build.log").read_text(encoding="utf-8", errors="replace")
         failed = re.findall(r"^scons: \*\*\* \[build/\w+/(?:obj/)?(tests/\S+?)(?:\.os)?\] Error", log, re.MULTILINE)
