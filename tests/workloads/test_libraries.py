@@ -102,6 +102,12 @@ def test_a_line_that_cannot_be_linked_is_an_error_of_the_user(folder: Path, text
         build.program("mine", folder)
 
 
+def test_a_folder_elsewhere_that_includes_as_those_of_the_checkout_do_reads_what_to_include(folder: Path) -> None:
+    (folder / "mine.c").write_text('#include "../common/workload.h"\nint main(void) { return 0; }\n')
+    with pytest.raises(UserError, match='mine: does not compile: .*: expected #include "common/workload.h", as the folder is outside'):
+        build.program("mine", folder)
+
+
 def test_a_function_that_no_library_has_is_named(folder: Path) -> None:
     (folder / "mine.c").write_text(SOURCE.replace("answer()", "answer() + question()").replace("int main", "int question(void);\nint main"))
     with pytest.raises(UserError, match="mine: does not compile: .*undefined reference to `question'"):

@@ -27,6 +27,7 @@ CC = "gcc"
 # result is ignored.
 COMMON_FLAGS = ["-std=gnu17", "-O2", "-U_FORTIFY_SOURCE", "-Wall", "-Wextra", "-Werror", "-march=x86-64"]
 FLAGS = [*COMMON_FLAGS, "-static", "-pthread"]
+HEADER = "common/workload.h"  # what programs outside the checkout include
 LIBRARY_FLAGS = [*COMMON_FLAGS, "-shared", "-fPIC"]
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
@@ -83,6 +84,8 @@ def _compile(arguments: list[str], target: Path, folder: Path, what: Path, expec
     with written_aside(target) as partial:
         got = subprocess.run([CC, *arguments, "-o", str(partial)], capture_output=True, text=True, check=False, cwd=folder)
         if got.returncode != 0:
+            if f"../{HEADER}: No such file" in got.stderr:
+                expected = f'#include "{HEADER}", as the folder is outside {_ours()}'
             raise UserError(f"{what}: does not compile: {_first_error(got.stderr)}: expected {expected}")
 
 
