@@ -64,7 +64,7 @@ def test_one_of_several_workloads_of_a_folder_is_named_behind_a_colon(folder: Pa
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("register", "workload.py: NameError: .*: expected calls of moscope.workloads.register"),
+    ("register", "workload.py:1: NameError: .*: expected calls of moscope.workloads.register"),
     (REGISTRATION.replace("NAMES", "'exim',"), "workload exim: .*/workloads/exim/workload.py has this name: expected another"),
 ], ids=["no registration", "name of another"])
 def test_a_folder_that_registers_no_workload_of_its_own_is_an_error(folder: Path, text: str, message: str) -> None:
