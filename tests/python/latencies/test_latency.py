@@ -115,6 +115,13 @@ def test_an_edited_copy_is_not_compared_with_what_was_published_of_another_machi
     assert said in references.note(machine, ()) and bool(said) == bool(references.note(machine, ()))
 
 
+@pytest.mark.parametrize(("name", "bandwidths", "said"), [("magnycours_2p", False, False), ("magnycours_2p", True, True),
+                                                          ("opteron48", False, True), ("small", True, False)])
+def test_published_values_are_mentioned_only_where_a_table_would_have_some(name: str, bandwidths: bool, said: bool) -> None:
+    sets = ["dram.channels=1"]
+    assert bool(references.note(load_machine(name, sets), sets, bandwidths)) == said
+
+
 def test_a_protocol_with_one_cache_has_one_cache_row(moscope: Moscope) -> None:
     rows = latency(moscope, "--machine", "small", "--set", "protocol=MSI")["rows"]
     assert [r["name"] for r in rows if not r["name"].startswith("DRAM")] == ["L1"]

@@ -63,10 +63,12 @@ def bandwidth_references(machine: Machine, sets: Sequence[str] = ()) -> dict[str
     return known
 
 
-def note(machine: Machine, sets: Sequence[str]) -> str:
-    """What people read under a table that lacks references; empty if it lacks none."""
+def note(machine: Machine, sets: Sequence[str], bandwidths: bool = False) -> str:
+    """What people read under a table of latencies, and of bandwidths if there is one, that lacks references of the machine; empty if
+    it lacks none."""
     groups, edited = _groups(sets), _edited(machine)
-    if latency_references(machine, sets) == machine.references and (not groups | edited or machine.name not in _PUBLISHED):
+    lacks_bandwidths = bandwidths and bool(groups | edited) and machine.name in _PUBLISHED
+    if latency_references(machine, sets) == machine.references and not lacks_bandwidths:
         return ""
     changed = " ".join(f"--set {text}" for text in sets if text.partition("=")[0].strip().partition(".")[0] not in NEUTRAL)
     file = f"this file's {', '.join(sorted(edited - groups))}" if edited - groups else ""

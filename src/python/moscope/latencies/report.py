@@ -90,7 +90,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
                           f"{b.measured:.2f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
                           f"{b.limit.name}: {b.limit.why}")
         console.print(table)
-    if remark := note(subject.machine, subject.sets):
+    if remark := note(subject.machine, subject.sets, bool(bandwidths)):
         console.print(remark, soft_wrap=True)
     console.print(f"The segments of each row add up to its latency. Traces of every row: {out}", soft_wrap=True)
 
