@@ -8,6 +8,7 @@ A comment on the line above a fenced block says what the block is. Blocks withou
 | `<!-- file: PATH -->` | the whole text of a new file, or the new text of an old one |
 | `<!-- append: PATH -->` | text added at the end of a file |
 | `<!-- insert: PATH after "TEXT" -->` | text added below the one line of a file that contains TEXT |
+| `<!-- replace: PATH line "TEXT" -->` | text in place of that line |
 | `<!-- run -->`, `<!-- run: exit N -->` | a shell command, run in the checkout, with exit code 0 or N |
 | `<!-- expect -->` | text that the command above it prints: its lines in this order, runs of blanks count as one |
 
@@ -21,10 +22,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-MARK = re.compile(r"<!-- (file|append|insert|run|expect)(?:: (.+?))? -->\s*$")
-AFTER = re.compile(r'(\S+) after "(.+)"$')
+MARK = re.compile(r"<!-- (file|append|insert|replace|run|expect)(?:: (.+?))? -->\s*$")
+AT = {"insert": re.compile(r'(\S+) after "(.+)"$'), "replace": re.compile(r'(\S+) line "(.+)"$')}  # path, text
 SLOW = "<!-- slow -->"
-WRITES = ("file", "append", "insert")
+WRITES = ("file", "append", *AT)
 SECONDS = 900  # for one command
 
 
@@ -34,7 +35,7 @@ class GuideError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    kind: str  # file, append, insert, run, expect
+    kind: str  # file, append, insert, replace, run, expect
     argument: str  # path, or exit code
     text: str
     line: int  # of the comment, from 1
@@ -75,8 +76,9 @@ def _block(mark: re.Match[str], lines: list[str], at: int, name: str) -> Block:
     kind, argument = mark[1], mark[2] or ""
     if kind in WRITES and not argument:
         raise GuideError(f"{name}:{at + 1}: {kind} names no path: expected <!-- {kind}: PATH -->")
-    if kind == "insert" and not AFTER.match(argument):
-        raise GuideError(f'{name}:{at + 1}: insert says no place: expected <!-- insert: PATH after "TEXT" -->')
+    if kind in AT and not AT[kind].match(argument):
+        word = "after" if kind == "insert" else "line"
+        raise GuideError(f'{name}:{at + 1}: {kind} says no place: expected <!-- {kind}: PATH {word} "TEXT" -->')
     if kind == "run" and not re.fullmatch(r"(exit \d+)?", argument):
         raise GuideError(f"{name}:{at + 1}: run: {argument}: expected <!-- run --> or <!-- run: exit N -->")
     end = _end_of_fence(lines, at + 1, name)
@@ -132,14 +134,19 @@ def writing(guide: str, name: str) -> list[Block]:
 
 def written(block: Block) -> str:
     """The path of the file that the block changes."""
-    after = AFTER.match(block.argument)
-    return after[1] if block.kind == "insert" and after else block.argument
+    return _place(block)[0]
+
+
+def _place(block: Block) -> tuple[str, str]:
+    """The file, and the text in the line at which the block goes; no text if it is not at a line."""
+    at = AT[block.kind].match(block.argument) if block.kind in AT else None
+    return (at[1], at[2]) if at else (block.argument, "")
 
 
 def write(block: Block, checkout: Path, where: str) -> None:
     """Changes the file. GuideError: it, or the place in it, does not exist."""
-    after = AFTER.match(block.argument)
-    path = checkout / written(block)
+    name, text = _place(block)
+    path = checkout / name
     if not path.resolve().is_relative_to(checkout.resolve()):
         raise GuideError(f"{where}: {block.argument}: expected a path within the checkout")
     if block.kind == "file":
@@ -149,13 +156,14 @@ def write(block: Block, checkout: Path, where: str) -> None:
     if not path.is_file():
         raise GuideError(f"{where}: {path.name} does not exist: expected an old file to {block.kind} to")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    at = len(lines)
-    if block.kind == "insert" and after:
-        found = [i for i, line in enumerate(lines) if after[2] in line]
+    end = start = len(lines)
+    if text:
+        found = [i for i, line in enumerate(lines) if text in line]
         if len(found) != 1:
-            raise GuideError(f"{where}: {len(found)} lines contain {after[2]!r}: expected one")
-        at = found[0] + 1
-    path.write_text("".join([*lines[:at], block.text, *lines[at:]]), encoding="utf-8")
+            raise GuideError(f"{where}: {len(found)} lines contain {text!r}: expected one")
+        end = found[0] + 1
+        start = found[0] if block.kind == "replace" else end
+    path.write_text("".join([*lines[:start], block.text, *lines[end:]]), encoding="utf-8")
 
 
 def _run(block: Block, checkout: Path, where: str) -> str:

@@ -63,6 +63,8 @@ CHECK = "<!-- run -->\n```sh\ncat a/b.txt\n```\n<!-- expect -->\n```\n{}\n```\n"
 def test_files_are_written_and_output_is_compared(tmp_path: Path) -> None:
     more = '<!-- insert: a/b.txt after "one" -->\n```\nhalf\n```\n<!-- append: a/b.txt -->\n```\nthree\n```\n'
     follow.follow(HELLO + more + CHECK.format("one\nhalf\ntwo\nthree"), tmp_path)
+    other = '<!-- replace: a/b.txt line "half" -->\n```\n1.5\n```\n'
+    follow.follow(other + CHECK.format("one\n1.5\ntwo\nthree"), tmp_path)
 
 
 @pytest.mark.parametrize("guide, problem", [
@@ -74,6 +76,7 @@ def test_files_are_written_and_output_is_compared(tmp_path: Path) -> None:
     ("<!-- file -->\n```\n```\n", "names no path"),
     ("<!-- run -->\n```\ntrue\n", "does not end"),
     (HELLO + '<!-- insert: a/b.txt after "o" -->\n```\n```\n' + CHECK.format("one"), "2 lines contain"),
+    (HELLO + '<!-- replace: a/b.txt "one" -->\n```\n```\n', "replace says no place"),
     ("<!-- append: a/c.txt -->\n```\n```\n" + CHECK.format("one"), "does not exist"),
     ("<!-- file: ../c.txt -->\n```\n```\n" + CHECK.format("one"), "within the checkout"),
 ])
