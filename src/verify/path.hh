@@ -53,18 +53,21 @@ template <class Machine> class Path {
         return there;
     }
 
-    /// Adds the step that ends in a violation, if one does.
-    void break_off() {
+    /// Adds the step that ends in a violation, if one does. Returns the violation.
+    std::string break_off() {
+        std::string what;
         logged([&](std::vector<std::string> &log) {
             try {
                 each([&](const State &, const Step &, bool) { log.clear(); });
-            } catch (const Violation &) {
+            } catch (const Violation &v) {
+                what = v.what();
                 nlohmann::json step = describe(expansion_.step(), log);
                 if (expansion_.step().kind == Step::request)
                     step["access"] = accesses_++;
                 steps_.push_back(step);
             }
         });
+        return what;
     }
 
     /// Whether a machine takes this step by itself as soon as it can: steps of DRAM, of messages that do not cross the

@@ -67,9 +67,9 @@ template <class Machine> class Search {
         complete_ = !stop_;
         if (complete_ && !steps_.dropped())
             check_liveness();
-        if (!violation_.empty()) {
-            answer["violation"] = violation_;
+        if (!violation_.empty() || fault_) {
             answer["steps"] = path(at_, first);
+            answer["violation"] = violation_;
         }
         answer["seconds"] = elapsed();
         answer["complete"] = complete_;
@@ -88,6 +88,9 @@ template <class Machine> class Search {
     }
 
   private:
+    /// What is wrong with a state as such; empty: nothing.
+    using Fault = std::string (*)(State &);
+
     /// The data of one thread.
     struct Worker {
         Expansion<Machine> expansion;
@@ -95,7 +98,7 @@ template <class Machine> class Search {
         Steps::List steps;
         std::uint64_t taken = 0;
         std::uint32_t at = 0;  ///< the state at hand
-        bool in_state = false; ///< a violation is of this state, not of a step that leaves it
+        Fault fault = nullptr; ///< a violation is of this state; null: of a step that leaves it
     };
 
     void initial(State &s) {
@@ -138,7 +141,7 @@ template <class Machine> class Search {
         } catch (const Violation &v) {
             const std::lock_guard guard(lock_);
             if (violation_.empty()) {
-                violation_ = v.what(), at_ = w.at, in_state_ = w.in_state;
+                violation_ = v.what(), at_ = w.at, fault_ = w.fault;
                 stale_load_ = dynamic_cast<const StaleLoad *>(&v) != nullptr;
             }
             stop_ = true;
@@ -163,7 +166,7 @@ template <class Machine> class Search {
                 bool fresh;
                 const std::uint32_t number = visited_.insert(hash_of(&next, used_bytes(next)), w.at, fresh);
                 if (fresh) {
-                    check_rights(w, next, number);
+                    check(w, two_copies, next, number);
                     if (w.next.back().full()) {
                         open_bytes_ += w.next.back().bytes();
                         w.next.emplace_back();
@@ -176,7 +179,7 @@ template <class Machine> class Search {
                 }
             });
             if (!moves)
-                check_rest(w, s);
+                check(w, stuck, s, w.at);
             const auto many = static_cast<std::uint32_t>(w.steps.size() - before);
             w.steps.push_back(many << 1 | rests(s));
             w.steps.push_back(w.at);
@@ -188,8 +191,15 @@ template <class Machine> class Search {
         }
     }
 
-    /// Checks that each line has one writer, or only readers.
-    void check_rights(Worker &w, State &s, std::uint32_t number) {
+    static void check(Worker &w, Fault fault, State &s, std::uint32_t number) {
+        if (const std::string why = fault(s); !why.empty()) {
+            w.at = number, w.fault = fault;
+            throw Violation(why);
+        }
+    }
+
+    /// Each line has one writer, or only readers.
+    static std::string two_copies(State &s) {
         for (Addr line = 1; line <= State::kLines; ++line) {
             unsigned readers = 0, writers = 0, writer = 0, reader = 0;
             for (unsigned c = 0; c < State::kCores; ++c) {
@@ -201,38 +211,39 @@ template <class Machine> class Search {
                 else if (p == AccessPermission_Read_Only)
                     ++readers, reader = controller;
             }
-            if (writers > 1 || (writers && readers)) {
-                w.at = number, w.in_state = true;
-                throw Violation("two copies: " + name_of(writer) + " may write line " + std::to_string(line) +
-                                " while " +
-                                (writers > 1 ? "another core may write it, too" : name_of(reader) + " may read it"));
-            }
+            if (writers > 1 || (writers && readers))
+                return "two copies: " + name_of(writer) + " may write line " + std::to_string(line) + " while " +
+                       (writers > 1 ? "another core may write it, too" : name_of(reader) + " may read it");
         }
+        return "";
     }
 
     static bool rests(const State &s) {
         return std::ranges::all_of(s.cores, [](const Core &c) { return !c.waits(); });
     }
 
-    void check_rest(Worker &w, const State &s) {
-        w.in_state = true;
+    /// Nothing waits in a state in which nothing can happen.
+    static std::string stuck(State &s) {
         for (unsigned c = 0; c < std::size(s.cores); ++c)
             if (s.cores[c].waits())
-                throw Violation("stuck: " + (c < State::kCores ? "core " + std::to_string(c) : "the device") +
-                                " waits for line " + std::to_string(s.cores[c].line) + ", and nothing can happen");
+                return "stuck: " + (c < State::kCores ? "core " + std::to_string(c) : "the device") +
+                       " waits for line " + std::to_string(s.cores[c].line) + ", and nothing can happen";
         if (s.messages)
-            throw Violation("stuck: " + std::string(State::kind_name(s.slots[0].kind)) + " for " +
-                            name_of(s.slots[0].to) + " is never taken");
-        w.in_state = false;
+            return "stuck: " + std::string(State::kind_name(s.slots[0].kind)) + " for " + name_of(s.slots[0].to) +
+                   " is never taken";
+        return "";
+    }
+
+    static std::string never_done(State &) {
+        return "never done: from here on, whatever happens, a core does not get what it asked for";
     }
 
     void check_liveness() {
         const std::vector<std::uint32_t> bad = steps_.hopeless(visited_.end());
         if (bad.empty())
             return;
-        violation_ = "never done: from here on, whatever happens, a core does not get what it asked for";
         at_ = *std::ranges::min_element(bad, {}, [this](std::uint32_t n) { return distance(n); });
-        in_state_ = true;
+        fault_ = never_done;
         complete_ = false;
     }
 
@@ -261,7 +272,8 @@ template <class Machine> class Search {
                      open, reported_, bytes() >> 20);
     }
 
-    /// The steps that lead to a state, and the one after them that ends in a violation.
+    /// The steps that lead to a state, and the one after them that ends in a violation. The steps keep the names of
+    /// cores and lines, so violation_ becomes the violation in these names; that of the state seen may have others.
     nlohmann::json path(std::uint32_t to, std::uint32_t first) {
         std::vector<std::uint32_t> numbers;
         for (std::uint32_t i = to; i != first; i = visited_.parent(i))
@@ -273,8 +285,12 @@ template <class Machine> class Search {
             path.follow([&](const State &canonical) {
                 return visited_.number(hash_of(&canonical, used_bytes(canonical))) == numbers[i];
             });
-        if (!in_state_)
-            path.break_off();
+        if (fault_) {
+            *start = path.state();
+            violation_ = fault_(*start);
+        } else if (const std::string named = path.break_off(); !named.empty()) {
+            violation_ = named;
+        }
         return path.steps();
     }
 
@@ -306,7 +322,7 @@ template <class Machine> class Search {
     std::string violation_, too_large_;
     Record reached_;
     std::uint32_t at_ = 0;  ///< the state of the violation
-    bool in_state_ = false; ///< it is of this state, not of a step that leaves it
+    Fault fault_ = nullptr; ///< it is of this state; null: of a step that leaves it
     unsigned depth_ = 0;
     bool complete_ = false, stale_load_ = false;
     std::size_t most_bytes_ = 0;

@@ -75,15 +75,17 @@ def test_verify_and_rumur_find_about_as_many_states_of_the_same_machine(tmp_path
 
 
 def test_a_fault_is_shown_by_its_shortest_way(moscope: Moscope, tmp_path: Path) -> None:
-    """A store to a shared line that leaves the other sharer alone: a load and a store."""
+    """A store to a shared line that leaves the other sharer alone: a load and a store. The violation has the names of the steps."""
     fault = Mutation("kept-copy", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
                      "transition(S, Inv, S) { ia_sendInvAck; pf_popForward; }", "a sharer keeps its copy")
-    document = verified(moscope, mutated(fault, tmp_path))
+    document = verified(moscope, mutated(fault, tmp_path), "--no-evict", "--lines", "2")
     assert not document["ok"] and not document["complete"]
     assert document["violation"].startswith("two copies: ")
     asked = [s["what"] for s in document["steps"] if " asks: " in s["what"]]
     assert len(asked) == 2 and sum("ST of line 1" in a for a in asked) == 1
     assert any("Inv in S" in t for s in document["steps"] for t in s["transitions"])
+    (store,) = (s for s in document["steps"] if s.get("request") == "ST")
+    assert f"L1Cache-{store['core']} may write line {store['line']} " in document["violation"]
 
 
 def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) -> None:
