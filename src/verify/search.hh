@@ -58,7 +58,7 @@ template <class Machine> class Search {
         for (std::size_t open = 1; open && !stop_; progress(open)) {
             layer(open);
             open = now_.size();
-            depth_ += !stop_;
+            depth_ += !stop_ && open;
         }
         if (!too_large_.empty())
             return {{"too_large", too_large_}};

@@ -44,6 +44,7 @@ def test_msi_holds_in_every_state_of_two_caches_and_two_transitions_need_a_third
     document = verified(moscope, "MSI")
     assert document["ok"] and document["complete"] and document["states"] > 4_000 and document["strict"]
     assert document["unreachable"] == ["Directory B_A x InvAck", "Directory B_O x PutM_Stale"]
+    assert document["depth"] == 32
 
 
 @pytest.mark.long
