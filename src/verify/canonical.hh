@@ -26,7 +26,7 @@ struct Renamer {
     void data(const char *, DataBlock &) {}
     void line(const char *, Addr &a) const { a = line_of(a); }
     void machine(const char *, MachineID &m) const {
-        if (m.isValid())
+        if (m.isValid() && layout.has(m))
             m = layout.id[to.controller[layout.index(m)]];
     }
     void machines(const char *, NetDest &set) const {

@@ -118,7 +118,7 @@ template <class Machine> class Expansion {
             Machine::with(next_, to, [&](auto &rules) {
                 rules.message_ = &next_.slots[slot];
                 rules.buffer_ = next_.slots[slot].buffer;
-                rules.run_(rules.buffer_);
+                rules.run_located();
                 outcome = rules.outcome_;
                 dequeued = rules.dequeued_;
             });

@@ -143,6 +143,15 @@ template <class State> class RulesOf {
     Message *message_ = nullptr; ///< the message that the rule takes
     unsigned buffer_ = 0;        ///< the buffer in which it lies
 
+    /// Sets where in the protocol's text a rule is: the action or in_port, and the statement.
+    void in(const char *what, const char *file, unsigned line) { what_ = what, at(file, line); }
+    void at(const char *file, unsigned line) { file_ = file, line_ = line; }
+    /// Adds this place to a violation.
+    void locate(Violation &v) const {
+        if (what_)
+            v.locate(name_of(controller_), std::string(what_) + ", " + file_ + ":" + std::to_string(line_));
+    }
+
     // ---- the prelude's members of every controller
     MachineID machineID;
     NodeID version;
@@ -204,8 +213,11 @@ template <class State> class RulesOf {
             return true;
         }
         template <class M> M &peek() const {
-            if (r.buffer_ != number || r.message_->kind != M::kKind)
+            if (r.buffer_ != number)
                 throw Violation(name_of(r.controller_) + " peeks into a buffer that the transition is not about");
+            if (r.message_->kind != M::kKind)
+                throw Violation("peek: the message in " + std::string(State::buffer_name(r.machineID.type, number)) +
+                                " is of another type");
             return r.message_->template as<M>();
         }
         Tick dequeue(Tick) const {
@@ -280,9 +292,6 @@ template <class State> class RulesOf {
     };
 
   protected:
-    [[noreturn]] void error_at_(const char *where, const std::string &what) {
-        throw Violation(name_of(controller_) + ": " + where + ": " + what);
-    }
     [[noreturn]] void no_transition_(const char *state, const char *event) {
         throw Violation(name_of(controller_) + ": no transition for event " + event + " in state " + state);
     }
@@ -308,6 +317,9 @@ template <class State> class RulesOf {
     unsigned controller_;
 
   private:
+    const char *what_ = nullptr, *file_ = nullptr;
+    unsigned line_ = 0;
+
     template <class M> void put_(const M &m, unsigned to, unsigned buffer) {
         put_(m, to, buffer, static_cast<std::uint8_t>(controller_));
     }
@@ -351,10 +363,12 @@ template <class State> class RulesOf {
     /// Ends a request to read. StaleLoad if the request may not read a value of this age.
     void read_(Core &c, Addr a, const DataBlock &d, const char *what) {
         if (d.age > c.since && c.since != Core::kManyWrites) {
-            const std::string why = d.age <= DataBlock::kOldest ? std::to_string(d.age - c.since) + " writes replaced"
-                                                                : std::string("was overwritten");
+            const std::string why =
+                d.age <= DataBlock::kOldest ? std::to_string(d.age - c.since) + " writes replaced before the load began"
+                : d.age == DataBlock::kStale ? "was overwritten before the load began, or was never filled in"
+                                             : "has bytes that were not sent to DRAM yet";
             throw StaleLoad("stale data: " + name_of(controller_) + " " + what + " a value of line " +
-                            std::to_string(a) + " that " + why + " before the load began");
+                            std::to_string(a) + " that " + why);
         }
         c = {};
     }

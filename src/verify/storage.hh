@@ -25,11 +25,12 @@ template <class E, unsigned kLines> struct Table {
     E entries[kLines];
 
     E *find(Addr a) { return a - 1u < kLines && used[a - 1] ? &entries[a - 1] : nullptr; }
-    E *make(Addr a) {
+    /// `what`: the entry's name in errors.
+    E *make(Addr a, const char *what) {
         if (a - 1u >= kLines)
-            throw Violation("an entry is allocated for an address that is no line of the model");
+            throw Violation(std::string(what) + " is allocated for an address that is no line of the model");
         if (used[a - 1])
-            throw Violation("an entry is allocated for a line that has one");
+            throw Violation(std::string(what) + " for this line is allocated already");
         used[a - 1] = 1;
         world().changed(this);
         return &(entries[a - 1] = E{});
@@ -39,23 +40,25 @@ template <class E, unsigned kLines> struct Table {
         if (E *e = find(a))
             e->forget();
     }
-    void drop(Addr a) {
+    void drop(Addr a, const char *what) {
         if (!find(a))
-            throw Violation("an entry is deallocated for a line that has none");
+            throw Violation(std::string(what) + " is deallocated for a line that has none");
         used[a - 1] = 0;
         world().changed(this);
         std::memset(static_cast<void *>(&entries[a - 1]), 0, sizeof(E));
     }
 };
 
+inline constexpr const char *kAnEntry = "an entry", *kATbe = "a TBE";
+
 template <class E> struct NewEntry {};
 
 /// CacheMemory and DirectoryMemory.
 template <class E, unsigned kLines> struct CacheArray : Table<E, kLines> {
     E *lookup(Addr a) { return this->find(a); }
-    template <class New> E *allocate(Addr a, New, bool = false) { return this->make(a); }
-    template <class New> void allocateVoid(Addr a, New) { this->make(a); }
-    void deallocate(Addr a) { this->drop(a); }
+    template <class New> E *allocate(Addr a, New, bool = false) { return this->make(a, kAnEntry); }
+    template <class New> void allocateVoid(Addr a, New) { this->make(a, kAnEntry); }
+    void deallocate(Addr a) { this->drop(a, kAnEntry); }
     E *getNullEntry() { return nullptr; }
     bool isTagPresent(Addr a) { return this->find(a); }
     bool isPresent(Addr a) { return a - 1u < kLines; }
@@ -109,8 +112,8 @@ template <class E, unsigned kLines> struct PerfectCacheArray : Table<E, kLines> 
             return *e;
         }
     }
-    void allocate(Addr a) { this->make(a); }
-    void deallocate(Addr a) { this->drop(a); }
+    void allocate(Addr a) { this->make(a, kAnEntry); }
+    void deallocate(Addr a) { this->drop(a, kAnEntry); }
     bool isTagPresent(Addr a) { return this->find(a); }
     bool cacheAvail(Addr) { return true; }
 };
@@ -126,8 +129,8 @@ template <class T, class... More> T *first_of(T *tbe, More *...others) {
 template <class T, unsigned kLines> struct TBEArray : Table<T, kLines> {
     T *lookup(Addr a) { return this->find(a); }
     T *getNullEntry() { return nullptr; }
-    void allocate(Addr a) { this->make(a); }
-    void deallocate(Addr a) { this->drop(a); }
+    void allocate(Addr a) { this->make(a, kATbe); }
+    void deallocate(Addr a) { this->drop(a, kATbe); }
     bool isPresent(Addr a) { return this->find(a); }
     template <class... X> bool areNSlotsAvailable(X...) { return true; }
 };

@@ -5,12 +5,15 @@
 // current. The names are those that SLICC's prelude declares.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "mem/ruby/runtime/prelude_enums.hh"
 
@@ -28,8 +31,17 @@ using PacketPtr = Packet *;
 using RequestPtr = void *;
 
 /// What the exploration looks for: a rule that broke the protocol or a property.
-struct Violation : std::runtime_error {
-    using std::runtime_error::runtime_error;
+class Violation : public std::exception {
+  public:
+    explicit Violation(std::string text) : text_(std::move(text)) {}
+    const char *what() const noexcept override { return text_.c_str(); }
+    /// Adds where in the protocol it happened, and the machine if the text does not name it.
+    void locate(const std::string &machine, const std::string &where) {
+        text_ += " (" + (text_.find(machine) == std::string::npos ? "machine " + machine + ", " : "") + where + ")";
+    }
+
+  private:
+    std::string text_;
 };
 
 /// A value does not fit into a state. This says nothing about the protocol.
@@ -118,10 +130,13 @@ struct Layout {
     std::uint8_t base[MachineType_NUM + 1]{}, count[MachineType_NUM + 1]{};
     unsigned total = 0;
     MachineID id[kMaxControllers];
+    bool has(MachineID m) const { return m.num < count[m.type]; }
     unsigned index(MachineID m) const {
-        if (m.num >= count[m.type])
-            throw Violation(std::string("a machine that does not exist is named: ") + MachineType_to_string(m.type) +
-                            "-" + std::to_string(m.num));
+        if (!has(m))
+            throw Violation(std::string("destination ") + MachineType_to_string(m.type) + "-" + std::to_string(m.num) +
+                            ": no such machine: expected " +
+                            (count[m.type] ? "a number from 0 to " + std::to_string(count[m.type] - 1)
+                                           : std::string("a MachineType of the protocol")));
         return base[m.type] + m.num;
     }
 };
@@ -166,7 +181,10 @@ class NetDest {
     void setSize(int, int) {}
     void clear() { put(0); }
     void add(MachineID m) { put(bits() | 1u << layout.index(m)); }
-    void remove(MachineID m) { put(bits() & ~(1u << layout.index(m))); }
+    void remove(MachineID m) {
+        if (isElement(m))
+            put(bits() & ~(1u << layout.index(m)));
+    }
     void addNetDest(const NetDest &o) { put(bits() | o.bits()); }
     void removeNetDest(const NetDest &o) { put(bits() & ~o.bits()); }
     void broadcast() { put((1u << layout.total) - 1); }
@@ -175,7 +193,12 @@ class NetDest {
         for (int n = 0; n < layout.count[t]; ++n)
             s.isElement(n) ? add({t, n}) : remove({t, n});
     }
-    bool isElement(MachineID m) const { return bits() >> layout.index(m) & 1; }
+    /// False for a machine that does not exist, as on the engine.
+    bool isElement(MachineID m) const {
+        if (!m.isValid())
+            throw Violation("NetDest: the MachineID was never set: expected a machine");
+        return layout.has(m) && (bits() >> layout.index(m) & 1);
+    }
     bool isSuperset(const NetDest &o) const { return (o.bits() & ~bits()) == 0; }
     bool intersectionIsEmpty(const NetDest &o) const { return (o.bits() & bits()) == 0; }
     bool isEqual(const NetDest &o) const { return bits() == o.bits(); }
@@ -212,8 +235,8 @@ class NetDest {
 
 // --- the prelude's free functions
 
-/// Home of a line: consecutive lines have consecutive homes.
-inline MachineID mapAddressToMachine(Addr a, MachineType t) { return {t, (a - 1) % layout.count[t]}; }
+/// Home of a line: consecutive lines have consecutive homes. A type without machines is an error where it is used.
+inline MachineID mapAddressToMachine(Addr a, MachineType t) { return {t, (a - 1) % std::max<int>(1, layout.count[t])}; }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int, int) { return mapAddressToMachine(a, t); }
 inline MachineID mapAddressToRange(Addr a, MachineType t, int, int bits, NodeID cluster) {
     return {t, (a - 1) % (1 << bits) + cluster * (1 << bits)};

@@ -211,7 +211,7 @@ class Code:
                 self.out("return nullptr;")
                 return
             if (self.located or self.checked) and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
-                self.out(place(s, self.files) if self.located and self.can_fail(s) else "// " + place(s))
+                self.out(place(s, self.files) if self.records_places and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
 
     def function(self, f: ast.Function) -> None:
@@ -223,9 +223,13 @@ class Code:
     def ended_without_value(self, f: ast.Function, error: str) -> None:
         self.out(f"assertion_failed({quoted(error)}, {quoted(f.loc.file_name)}, {f.loc.line});")
 
-    def locate(self, s: ast.Stmt) -> None:
+    @property
+    def records_places(self) -> bool:
+        return self.located
+
+    def locate(self, s: ast.Node) -> None:
         """Records the place of a statement, for errors in what follows."""
-        if self.located:
+        if self.records_places:
             self.out(place(s, self.files))
 
     def can_fail(self, s: ast.Stmt) -> bool:

@@ -19,15 +19,21 @@ class ModelCode(Code):
 
     is_model = True
 
-    def __init__(self, out: Writer, diagnostics: Diagnostics, unread: Unread) -> None:
+    def __init__(self, out: Writer, diagnostics: Diagnostics, unread: Unread, in_machine: bool = False) -> None:
         super().__init__(out, diagnostics, checked=True)
         self.unread = unread
+        self.in_machine = in_machine  # the rules of a machine, which record the place that a violation names
+
+    @property
+    def records_places(self) -> bool:
+        return self.in_machine
 
     def is_handle(self, e: ast.Expr) -> bool:
         return self.is_pointer(e) and e.type is not None and e.type.is_handle
 
     def present(self, e: ast.Expr) -> str:
-        return f"present_({self.expr(e)}, {quoted(f'{self.where(e)}: {shown(e)}')})"
+        where = "" if self.in_machine else f"{self.where(e)}: "
+        return f"present_({self.expr(e)}, {quoted(where + shown(e))})"
 
     def _Member(self, e: ast.Member) -> str:
         if self.is_handle(e.object):
@@ -60,6 +66,7 @@ class ModelCode(Code):
         with self.out.block(""):
             self.out(f"{base} out_msg{{}};")
             self.block(s.body)
+            self.locate(s)
             self.out(f"{self.buffer(s.port)}.send(out_msg);")
 
     def _DeferEnqueue(self, s: ast.DeferEnqueue) -> None:
@@ -89,14 +96,19 @@ class ModelCode(Code):
         self.out(f"if (take_({args})) return;")
 
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
-        self.out(f"error_at_({quoted(self.where(s))}, {self.expr(s.message)});")
+        self.out(self.violation(s, self.expr(s.message)))
 
     def _Assert(self, s: ast.Assert) -> None:
         condition = self.expr(s.condition)
-        self.out(f"if (!({condition})) error_at_({quoted(self.where(s))}, {quoted('assertion failed: ' + condition)});")
+        self.out(f"if (!({condition})) {self.violation(s, quoted('assertion failed: ' + condition))}")
 
     def ended_without_value(self, f: ast.Function, error: str) -> None:
-        self.out(f"error_at_({quoted(self.where(f))}, {quoted(error)});")
+        self.locate(f)
+        self.out(self.violation(f, quoted(error)))
+
+    def violation(self, s: ast.Node, text: str) -> str:
+        """A statement that ends the rule. In a machine, the place that was recorded last is that of `s`."""
+        return f"throw Violation({text});" if self.in_machine else f"error_at_({quoted(self.where(s))}, {text});"
 
     def where(self, s: ast.Node) -> str:
         return f"{s.loc.file_name}:{s.loc.line}"

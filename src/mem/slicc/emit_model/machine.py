@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ast
+from ..emit_cpp.code import place
 from ..emit_cpp.in_ports import of_several_types
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
 from ..emit_cpp.types import in_c_order, in_order_of_use
@@ -43,8 +44,8 @@ class ModelMachine(MachineEmitter):
             (b for b in machine.params if b.is_buffer and b.network != "To" and b.name != TO_MEMORY),
             key=lambda b: polled.index(b.name) if b.name in polled else len(polled)))}
 
-    def model_code(self) -> ModelCode:
-        return ModelCode(self.out, self.diagnostics, self.unread)
+    def model_code(self, in_machine: bool = False) -> ModelCode:
+        return ModelCode(self.out, self.diagnostics, self.unread, in_machine)
 
     @property
     def is_core(self) -> bool:
@@ -147,6 +148,8 @@ class ModelMachine(MachineEmitter):
             star = "*" if o.pointer else ""
             out(f"decltype(d_.{o.name}) {star or '&'}{o.name} = {'&' if star else ''}d_.{o.name};")
         out(f"{m.name}_Rules(State &s, unsigned controller, {m.name}_Data &d) : Rules(s, controller), d_(d) {{}}")
+        with out.block("void run_located()"):
+            out("try { run_(buffer_); } catch (Violation &v) { locate(v); throw; }")
         with out.block("void run_(unsigned buffer)"), out.block("switch (buffer)"):
             for name, number in self.inputs.items():
                 ports = [p for p in m.in_ports if self.model_code().buffer(p.buffer) == name]
@@ -157,18 +160,20 @@ class ModelMachine(MachineEmitter):
                         self.diagnostics.error(port.loc, f"in_port '{port.name}': prot_stall_handler: not supported in a model: expected "
                                                          "an action that does the same")
                     with out.block(f"if (message_->kind == {c_type(port.message)}::kKind)" if several else ""):
-                        self.model_code().block(port.body)
+                        out(place(port, {}, f"in_port {port.name}"))
+                        self.model_code(True).block(port.body)
                 out("    return;")
         self.transitions()
         for function in m.functions:
             if function.body is not None and not function.name.startswith("functional"):
                 with out.block(prototype(function)):
-                    self.model_code().function(function)
+                    self.model_code(True).function(function)
         for action in m.actions:
             if action.used and action.name != "z_stall":
                 with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
                                "[[maybe_unused]] Addr address)"):
-                    self.model_code().block(action.body)
+                    out(place(action, {}, f"action {action.name}"))
+                    self.model_code(True).block(action.body)
         self.found_entry()
         with out.block("unsigned state_of_([[maybe_unused]] Addr line)"):
             out(f"return getState({self.getstate_args('line')});")

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a model says about mistakes of a protocol, in the words of the engine.
+#include <gtest/gtest.h>
+
+#include "verify/storage.hh"
+
+namespace moscope::verify {
+namespace {
+
+struct Violations : ::testing::Test {
+    Violations() {
+        layout = {};
+        add_machine(MachineType_L1Cache, 2);
+        add_machine(MachineType_Directory, 1);
+    }
+};
+
+template <class F> std::string violation(F &&f) {
+    try {
+        f();
+    } catch (const Violation &v) {
+        return v.what();
+    }
+    return "none";
+}
+
+TEST_F(Violations, a_destination_of_a_type_that_has_no_machine_is_a_violation_and_no_crash) {
+    const MachineID nowhere = mapAddressToMachine(1, MachineType_L3Cache);
+    EXPECT_EQ(violation([&] { NetDest{}.add(nowhere); }),
+              "destination L3Cache-0: no such machine: expected a MachineType of the protocol");
+}
+
+TEST_F(Violations, a_destination_beyond_the_last_machine_names_the_numbers_that_exist) {
+    EXPECT_EQ(violation([] {
+                  NetDest{}.add({MachineType_L1Cache, 2});
+              }),
+              "destination L1Cache-2: no such machine: expected a number from 0 to 1");
+}
+
+TEST_F(Violations, a_machine_that_does_not_exist_is_in_no_set) {
+    NetDest all;
+    all.broadcast();
+    EXPECT_FALSE(all.isElement({MachineType_L3Cache, 0}));
+    EXPECT_TRUE(all.isElement({MachineType_Directory, 0}));
+}
+
+TEST(Tables, a_second_tbe_of_a_line_is_called_a_tbe) {
+    struct Tbe {};
+    TBEArray<Tbe, 1> tbes{};
+    tbes.allocate(1);
+    EXPECT_EQ(violation([&] { tbes.allocate(1); }), "a TBE for this line is allocated already");
+    tbes.deallocate(1);
+    EXPECT_EQ(violation([&] { tbes.deallocate(1); }), "a TBE is deallocated for a line that has none");
+}
+
+TEST(Places, a_violation_names_its_machine_once) {
+    Violation plain("division by 0"), named("L1Cache-0: no transition");
+    plain.locate("L1Cache-0", "action x, P.sm:7");
+    named.locate("L1Cache-0", "in_port y, P.sm:8");
+    EXPECT_STREQ(plain.what(), "division by 0 (machine L1Cache-0, action x, P.sm:7)");
+    EXPECT_STREQ(named.what(), "L1Cache-0: no transition (in_port y, P.sm:8)");
+}
+
+} // namespace
+} // namespace moscope::verify
