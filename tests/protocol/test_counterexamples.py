@@ -18,7 +18,7 @@ from moscope.protocol import counterexample
 from moscope.protocol.counterexample import record
 from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Delay, Outcome, Played, Player
 from moscope.protocol.counterexample.shrink import Shrinker, minimal
-from moscope.protocol.counterexample.write import script_text
+from moscope.protocol.counterexample.write import Origin, script_text, title
 
 CORES = 16
 OPS = 250_000
@@ -86,6 +86,22 @@ def test_no_replay_of_a_protocol_without_faults_fails(protocol: str, subject: An
         for c in (Candidate(accesses, hashed=(seed, 40_000_000)), Candidate(accesses[::3], one_by_one=True), Candidate(accesses[::2])):
             outcome = player.play(c)
             assert not outcome.kind, f"seed {seed}: {outcome.text}"
+
+
+def test_a_search_that_finds_no_script_in_time_says_so(subject: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "old.toml").touch()
+    monkeypatch.setattr(record, "find", lambda *_: None)
+    for name in ("new.toml", "old.toml"):
+        origin = Origin("MSI", "small", (), 2, "tiny", 1)
+        assert counterexample.make(subject("MSI", 2), origin, 10, 1, 3, tmp_path / name, say=said.append) is None
+    none = "no script was written: none was found that repeats the failure within 3 s"
+    assert said == [none, f"{none}; {tmp_path / 'old.toml'} is from an earlier run"]
+
+
+def test_only_a_missing_transition_is_called_no_answer_to_a_message() -> None:
+    assert title(Outcome("error", "no transition: machine L1Cache-0, state M")) == "the protocol has no answer to a message"
+    assert title(Outcome("error", "a TBE for this line is allocated already (machine L1Cache-0)")) == "a protocol error"
 
 
 def test_a_minimal_failing_part_is_found_in_few_attempts() -> None:

@@ -54,10 +54,12 @@ def find(subject: Subject, ops: int, seed: int, seconds: float, request: dict[st
 
 def make(subject: Subject, origin: Origin, ops: int, seed: int, seconds: float, file: Path, request: dict[str, Any] | None = None,
          say: Callable[[str], None] = lambda text: None) -> Counterexample | None:
-    """Like `find`, and writes the result to `file`."""
+    """Like `find`, and writes the result to `file`; without a result that a script can express, says so and returns None."""
     began = time.monotonic()
     found = find(subject, ops, seed, seconds, request, say)
     if found is None or found[0].candidate.hashed is not None:
+        say(f"no script was written: none was found that repeats the failure within {seconds:g} s"
+            + (f"; {file} is from an earlier run" if file.exists() else ""))
         return None
     shrunk, recorded = found
     c, node = shrunk.candidate, int(subject.machine["address_map"][0]["bytes"])

@@ -12,7 +12,8 @@ from moscope.traces.script import WORD_BYTES, place_name
 
 INITIAL, NO_ACCESS = -1, -2
 TITLES = {"value": "an access finds a wrong value", "end": "the caches end in a wrong state", "stuck": "a request is never answered",
-          "error": "the protocol has no answer to a message"}
+          "error": "a protocol error"}
+NO_TRANSITION = "no transition"  # the beginning of the engine's error
 WIDTH = 100
 
 
@@ -71,10 +72,16 @@ def what(texts: list[str], violation: dict[str, Any], text: str) -> str:
             f"expected {' or '.join(expected)}")
 
 
+def title(outcome: Outcome) -> str:
+    if outcome.kind == "error" and outcome.text.startswith(NO_TRANSITION):
+        return "the protocol has no answer to a message"
+    return TITLES[outcome.kind]
+
+
 def toml(origin: Origin, subject: Subject, c: Candidate, outcome: Outcome) -> str:
     node = int(subject.machine["address_map"][0]["bytes"])
     texts = [access_text(a, node) for a in c.accesses]
-    lines = [f"title = {_text(f'{subject.protocol.name}: {TITLES[outcome.kind]}')}",
+    lines = [f"title = {_text(f'{subject.protocol.name}: {title(outcome)}')}",
              f"script = {_text(script_text(c, node))}",
              f"machine = {_text(origin.machine)}",
              f"protocol = {_text(origin.protocol)}",
