@@ -3,6 +3,7 @@
 a protocol's own, older spellings, and code that names the protocol's line where it goes wrong."""
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 from pathlib import Path
@@ -36,6 +37,14 @@ def test_the_page_lists_the_functions_that_protocols_may_declare() -> None:
 
 def test_the_page_lists_what_the_prelude_declares_and_moscope_does_not_define() -> None:
     assert page_rows("Not defined") == {name: set(methods) for name, methods in NOT_IMPLEMENTED.items()}
+
+
+def test_the_page_lists_every_kind_of_warning() -> None:
+    page = (ROOT / "docs/slicc.md").read_text(encoding="utf-8").split("## Warnings about omissions\n", 1)[1].split("\n## ", 1)[0]
+    calls = [call for path in (ROOT / "src/mem/slicc").glob("*.py") for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("warn", "warning")]
+    kinds = {str(call.args[-1].value) for call in calls if isinstance(call.args[-1], ast.Constant)}
+    assert {kind for kind in kinds if f"`{kind}`" not in page} == set() and len(kinds) > 20
 
 
 def test_every_header_of_a_supported_type_exists_and_defines_it() -> None:
