@@ -177,6 +177,16 @@ def test_a_parameter_that_the_machine_determines_is_refused_but_a_latency_is_not
         elaborate(load_machine("opteron48", ["params.L1Cache.per_chip=0"]), bound)
 
 
+@pytest.mark.parametrize("name, value, says", [
+    ("issue_latency", -3, "-3: expected 0 to 1000000"),
+    ("number_of_TBEs", 0, "0: expected 1 to"),
+])
+def test_values_of_the_roles_have_the_limits_of_parameters(name: str, value: int, says: str) -> None:
+    cache = TEST["machines"][0] | {"roles": {"values": {name: value}}}
+    with pytest.raises(ConfigError, match=f"roles.toml: machines.L1Cache.values.{name}: {says}"):
+        elaborate(load_machine("small"), {**TEST, "machines": [cache, *TEST["machines"][1:]]})
+
+
 def test_parameters_that_every_machine_has_can_be_set_and_are_limited() -> None:
     assert OF_ALL == roles.OF_ALL
     for name in OF_ALL:

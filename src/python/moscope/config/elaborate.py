@@ -15,7 +15,7 @@ from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
 from moscope.wording import number
 
-from .bindings import check_roles, generic, roles_of, value_of_machine
+from .bindings import check_limits, check_roles, generic, roles_of, value_of_machine
 from .bindings.levels import connect, has_cores, kinds_of
 from .bindings.names import OF_ALL
 from .bindings.wiring import sequencers_of, wires
@@ -26,8 +26,6 @@ from .topology import Topology
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
-# Limits of parameters that are set by name: cycles as in `latencies`, and the range of C++'s int.
-LIMITS = {"Cycles": (0, 1_000_000), "count": (1, (1 << 31) - 1), "int": (-(1 << 31), (1 << 31) - 1)}
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
 # that are not named share the posted channel, which coherent traffic leaves free.
@@ -241,9 +239,7 @@ def _override(machine: Machine, key: str, kind: str, bound: Any) -> Any:
     wanted = "true or false" if kind == "bool" else "a whole number"
     if not isinstance(value, int) or (kind == "bool") != isinstance(value, bool):
         raise ConfigError(f"params.{key}: {machine.params[key]!r:.40} is no {kind}", wanted)
-    least, most = LIMITS.get(kind, (-(1 << 63), (1 << 63) - 1))
-    if not least <= value <= most:
-        raise ConfigError(f"params.{key}: {value!r:.40}", f"{least} to {most}")
+    check_limits(value, kind, f"params.{key}")
     return value
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from moscope.schema.errors import ConfigError
+from moscope.schema.errors import UNPLACED, ConfigError
 from moscope.schema.parameters import Described, field_kinds
 from moscope.schema.units import Count, Cycles, Flag, Size
 
@@ -17,6 +17,8 @@ from ..machine import Machine
 from .levels import kinds_of, name_of
 from .names import BY_NAME, CORES_CACHE
 
+# Limits of parameters by type: cycles as in `latencies`, and the range of C++'s int.
+LIMITS = {"Cycles": (0, 1_000_000), "count": (1, (1 << 31) - 1), "int": (-(1 << 31), (1 << 31) - 1)}
 KEYS = "the key of a number, time in cycles, size or flag of the machine, such as latencies.l2_hit"
 
 
@@ -49,19 +51,31 @@ def of_role(interface: Mapping[str, Any], role: str) -> set[str]:
 
 
 def check_roles(interface: Mapping[str, Any]) -> None:
-    """Raises ConfigError for roles of a protocol's interface that fit no machine: a value that no description has, or no home."""
+    """Raises ConfigError for roles of a protocol's interface that fit no machine: a value that no description has or no parameter
+    can have, or no home."""
     where = roles_file(interface)
     kinds = [kind for machine in interface["machines"] for kind in kinds_of(machine)]
     for kind in kinds:
+        types = {parameter["name"]: parameter["type"] for parameter in kind["params"]}
         for name, value in roles_of(kind).values.items():
+            key = f"machines.{kind['type']}.values.{name}"
             if isinstance(value, str) and not _is_plain(value):
-                raise ConfigError(f"machines.{kind['type']}.values.{name}: {value!r}", KEYS, where)
+                raise ConfigError(f"{key}: {value!r}", KEYS, where)
+            if isinstance(value, int) and not isinstance(value, bool):
+                check_limits(value, types.get(name, "count"), key, where)
     homes = [kind for kind in kinds if roles_of(kind).role == "home" and roles_of(kind).per != "none"]
     if not homes:
         raise ConfigError("machines: none has the role \"home\"", 'role = "home" for the machine that keeps the memory of a node', where)
     for home in homes:
         if roles_of(home).per not in ("node", "chip"):
             raise ConfigError(f"machines.{name_of(home)}.per: {roles_of(home).per!r} of a home", '"node"', where)
+
+
+def check_limits(value: int, type_: str, what: str, where: str = UNPLACED) -> None:
+    """Raises ConfigError for a number that a parameter of this type cannot have; "count" is that of what every machine has."""
+    least, most = LIMITS.get(type_, (-(1 << 63), (1 << 63) - 1))
+    if not least <= value <= most:
+        raise ConfigError(f"{what}: {value!r:.40}", f"{least} to {most}", where)
 
 
 def roles_file(interface: Mapping[str, Any]) -> str:
