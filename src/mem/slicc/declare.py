@@ -54,9 +54,11 @@ class Declarer:
         for old, name in ALIASES.items():
             if name in self.space.types:
                 self.space.types.setdefault(old, self.space.types[name])
-        if self.space.find_type("MachineType") is None:
+        known = self.space.types.get("MachineType")
+        if known is None:
             self.diagnostics.error(self.program.loc, 'protocol: no prelude: expected include "RubySlicc_interfaces.slicc";')
             raise Stop
+        self._machine_types([value.name for value in known.value_list])
         for declared in self.program.types:
             self._complete_type(declared, self.space)
         for name in self.space.functions:
@@ -73,18 +75,22 @@ class Declarer:
 
     # ---- entering names
 
+    def _machine_types(self, known: list[str]) -> None:
+        """Reports machines whose names are no MachineType. What follows uses names that begin with the machine's, so it is not
+        looked at."""
+        unknown = [machine for machine in self.program.machines if machine.name not in known]
+        for machine in unknown:
+            self.diagnostics.error(machine.loc, f"machine '{machine.name}': unknown" + expected(machine.name, known, "a MachineType", 30))
+        if unknown:
+            raise Stop
+
     def _enter_machine(self, machine: ast.Machine) -> None:
         if any(other.name == machine.name for other in self.program.machines):
             self.diagnostics.error(machine.loc, f"machine '{machine.name}': declared twice: expected one machine of this name")
             return
         kind = machine.pairs.pop("enumeration_of_name")
-        known = self.space.types.get("MachineType")
         if kind != "MachineType":
             self.diagnostics.error(machine.loc, f"machine '{machine.name}': of type {kind}: expected MachineType:{machine.name}")
-        elif known is not None and machine.name not in [value.name for value in known.value_list]:
-            names = [value.name for value in known.value_list]
-            self.diagnostics.error(machine.loc, f"machine '{machine.name}': unknown"
-                                   + expected(machine.name, names, "a MachineType", 30))
         self.program.machines.append(machine)
         space = self.spaces[machine.name] = Namespace(self.space)
         for param in machine.params:
@@ -356,7 +362,7 @@ class Declarer:
             self.diagnostics.warning(param.loc, f"buffer '{param.name}': no virtual_network: expected a number, or a direct "
                                      "connection to its peer", "network")
         elif param.virtual_network is None:
-            self.diagnostics.error(param.loc, f"virtual_network: '{param.pairs['virtual_network']}': expected a number")
+            self.diagnostics.error(param.loc, f"virtual_network: '{param.pairs['virtual_network']}': expected 0 to {VIRTUAL_NETWORKS - 1}")
         elif param.virtual_network >= VIRTUAL_NETWORKS:
             self.diagnostics.error(param.loc, f"virtual_network: {param.virtual_network}: expected 0 to {VIRTUAL_NETWORKS - 1}")
         elif "vnet_type" not in param.pairs:
