@@ -74,6 +74,8 @@ template <class Machine> class Search {
         answer["seconds"] = elapsed();
         answer["complete"] = complete_;
         answer["liveness"] = complete_ && !steps_.dropped();
+        if (limit_)
+            answer["limit"] = limit_;
         answer["states"] = visited_.size();
         answer["depth"] = depth_;
         std::uint64_t taken = 0;
@@ -261,7 +263,11 @@ template <class Machine> class Search {
         most_bytes_ = std::max(most_bytes_, bytes());
         if (bytes() > limits_.memory)
             steps_.drop();
-        return bytes() > limits_.memory || elapsed() > limits_.seconds;
+        if (bytes() > limits_.memory)
+            limit_ = "memory";
+        else if (elapsed() > limits_.seconds)
+            limit_ = "time";
+        return limit_ != nullptr;
     }
     double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
     void progress(std::size_t open) {
@@ -325,6 +331,7 @@ template <class Machine> class Search {
     Fault fault_ = nullptr; ///< it is of this state; null: of a step that leaves it
     unsigned depth_ = 0;
     bool complete_ = false, stale_load_ = false;
+    const char *limit_ = nullptr; ///< the limit that ended the exploration
     std::size_t most_bytes_ = 0;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
     double reported_ = 0;

@@ -104,7 +104,7 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
     (("--counterexample", "no-folder/c.toml"), "no-folder"),
     (("--counterexample", "c.txt"), "c.txt: the name does not end in .toml: expected one that does, such as c.toml"),
     (("--device", "reed"), "reed"), (("--device", "read"), "no machine for devices"),
-    (("--messages", "1"), "--messages: 1: expected 2 to 200"),
+    (("--messages", "1"), "--messages: 1: expected 2 to 200"), (("--homes", "2"), "--homes: 2: expected 1, or more with --chips"),
     (("--seconds", "0"), "--seconds: 0: expected 1 or more"), (("--memory", "10MB"), "--memory: "),
     (("--shrink", f"{10**400}"), "expected 0 to 1000000000 seconds"),
 ])
@@ -122,7 +122,7 @@ def test_the_small_machine_does_not_inherit_a_routing_table(tmp_path: Path) -> N
 
 def test_a_bound_that_is_reached_is_stated(moscope: Moscope) -> None:
     document = verified(moscope, "MSI", "--memory", "1MiB")
-    assert document["ok"] and not document["complete"] and document["memory"] <= 2 << 20
+    assert document["ok"] and not document["complete"] and document["memory"] <= 2 << 20 and document["limit"] == "memory"
 
 
 @pytest.mark.long

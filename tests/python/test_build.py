@@ -379,6 +379,8 @@ def test_a_protocol_is_found_by_name_or_by_path(tmp_path: Path) -> None:
     assert buildproto.find_protocol(str(tmp_path / "P.slicc")) == tmp_path / "P.slicc"
     with pytest.raises(UserError, match="no such file"):
         buildproto.find_protocol(str(tmp_path / "Q.slicc"))
+    with pytest.raises(UserError, match=": a folder: expected the path of a protocol's .slicc file"):
+        buildproto.find_protocol(str(tmp_path))
 
 
 def test_the_matplotlib_backend_of_a_notebook_does_not_reach_the_front_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,7 +209,8 @@ def find_protocol(name_or_file: str) -> Path:
     if name_or_file.endswith(".slicc") or os.sep in name_or_file:
         path = Path(name_or_file)
         if not path.is_file():
-            raise UserError(f"{path}: no such file: expected the path of a protocol's .slicc file")
+            problem = "a folder" if path.is_dir() else "no such file"
+            raise UserError(f"{path}: {problem}: expected the path of a protocol's .slicc file")
         return path.resolve()
     raise unknown_name("protocol", "protocol", name_or_file, known)
 

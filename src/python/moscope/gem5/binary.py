@@ -46,8 +46,8 @@ def find(given: Path | None) -> Path:
     """The binary named on the command line, else by the environment."""
     name, where = (given, "--gem5") if given else (os.environ.get(VARIABLE), VARIABLE)
     if not name:
-        raise UserError("--engine gem5: no gem5 is named: expected --gem5 PATH, or the environment variable GEM5, with a gem5 "
-                        "built as docs/gem5.md says")
+        raise UserError("gem5: none is named: expected --gem5 PATH, or the environment variable GEM5, with a gem5 built as "
+                        "docs/gem5.md says")
     path = Path(name).expanduser()
     if not path.is_file() or not os.access(path, os.X_OK):
         raise UserError(f"{where}: {path} is no program: expected a gem5 binary, such as build/X86_MOESI_HTAssist/gem5.opt")

@@ -60,7 +60,8 @@ class Bounds:
                                            ("--pending", self.pending, 0, 8), ("--messages", self.messages, 2, MAX_MESSAGES),
                                            ("--homes", self.homes, 1, self.chips), ("--lines", self.lines, 1, MAX_LINES)):
             if not least <= value <= most:
-                raise UserError(f"{option}: {value}: expected {least} to {most}")
+                allowed = "1, or more with --chips" if option == "--homes" and most == 1 else f"{least} to {most}"
+                raise UserError(f"{option}: {value}: expected {allowed}")
         if self.caches % self.chips:
             raise UserError(f"--caches: {self.caches} on {self.chips} chips: expected a multiple of {self.chips}")
 
@@ -157,7 +158,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
         if not program.exists():
             buildproto.ensure_compiler(report, toolchain.missing_for_models)
-            report(f"compile the model of {slicc.stem} (once)")
+            report(f"compile the model of {slicc.stem} with these bounds (once)")
             unfinished = folder / "program"
             try:
                 buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
@@ -228,6 +229,7 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "schema": SCHEMA,
         "ok": "violation" not in answer,
         "complete": answer["complete"],
+        "limit": answer.get("limit"),
         "liveness": answer["liveness"],
         "strict": answer["strict"],
         "protocol": protocol,

@@ -90,7 +90,8 @@ def _print(document: dict[str, Any], no_script: str) -> None:
             print(no_script)
         return
     if not document["complete"]:
-        print("incomplete: the exploration reached its limit of memory or time; no violation among these states")
+        limit = {"memory": "--memory", "time": "--seconds"}[document["limit"]]
+        print(f"incomplete: the exploration reached its limit of {document['limit']} ({limit}); no violation among these states")
         return
     print("verified: every state was seen, none violates the properties"
           + (", and from each one all requests can be served" if document["liveness"] else
