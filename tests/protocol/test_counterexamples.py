@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mutations import ALL, MOESI, Mutation
 
+import moscope as package
 from moscope import _engine, buildproto, errors
 from moscope.protocol import counterexample
 from moscope.protocol.counterexample import record
@@ -155,11 +156,25 @@ def test_a_few_accesses_that_fail_in_another_order_one_by_one_need_no_delays() -
     assert script_text(_shrunk(fails), 1 << 30) == "c1 st A@n0; c0 ld A@n0"
 
 
+def wrong_next_state(folder: Path) -> Path:
+    """A copy of MSI with a fault."""
+    for path in buildproto.known_protocols()["MSI"].parent.glob("MSI*"):
+        shutil.copy(path, folder)
+    next(m for m in ALL if m.name == "msi-wrong-next-state").apply(folder)
+    return folder / "MSI.slicc"
+
+
+def test_in_python_a_failed_check_is_a_result_with_violations_and_a_script(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    found = package.check(wrong_next_state(tmp_path), cores=8, caches="tiny", ops=20_000, counterexample=file, progress=False)
+    assert not found.ok and found.violations and found.document["counterexample"]["file"] == str(file)
+    assert found.violations[0].splitlines()[0] in found._repr_html_()
+    replayed = package.trace(str(file)).document
+    assert replayed["violations"] or replayed["protocol_error"]
+
+
 def test_a_failed_check_writes_a_script_that_trace_replays(moscope: Callable[..., Any], tmp_path: Path) -> None:
-    source = buildproto.known_protocols()["MSI"].parent
-    for path in source.glob("MSI*"):
-        shutil.copy(path, tmp_path)
-    next(m for m in ALL if m.name == "msi-wrong-next-state").apply(tmp_path)
+    wrong_next_state(tmp_path)
     got = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--caches", "tiny", "--json", timeout=500)
     document = json.loads(got.stdout)
     found = document["counterexample"]

@@ -14,6 +14,7 @@ import mutations_verify
 import pytest
 from mutations import ALL, SMALL, Mutation
 
+import moscope as package
 from moscope import buildproto, config, jsonio
 from moscope.protocol import check, verify, verify_script
 
@@ -188,6 +189,13 @@ def test_a_violation_has_a_script_that_repeats_it_on_the_engine(
     assert got.returncode == 1 and json.loads(got.stdout)["counterexample"] == str(file), got.stderr
     replayed = moscope("trace", str(file))
     assert replayed.returncode == 1 and said in replayed.stdout, replayed.stdout
+
+
+def test_in_python_a_violation_is_a_result_with_the_path_to_it(tmp_path: Path) -> None:
+    fault = next(m for m in mutations_verify.ALL if m.name in QUICK)
+    found = package.verify(mutated(fault, tmp_path), progress=False)
+    assert not found.ok and found.violation and found.steps[-1]["transitions"]
+    assert found.document["counterexample"] is None and found.violation in found._repr_html_()
 
 
 #: Of the faults, those that every run of the tests looks for: one machine each, found in less than a second after the compilation.

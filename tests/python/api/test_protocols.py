@@ -21,18 +21,18 @@ def timeless(document: dict[str, object]) -> dict[str, object]:
 def test_a_check_has_the_figures_of_the_command(moscope: Moscope) -> None:
     seen: list[package.Progress] = []
     found = package.check("MSI", "small", ops=2000, without=["uncached_load"], seed=3, progress=seen.append)
-    told = json.loads(moscope("protocol", "check", "MSI", "--machine", "small", "--ops", "2000", "--without", "uncached_load",
+    printed = json.loads(moscope("protocol", "check", "MSI", "--machine", "small", "--ops", "2000", "--without", "uncached_load",
                               "--seed", "3", "--json").stdout)
-    assert timeless(found.document) == timeless(told)
-    assert found.ok and not found.violations and found.unreached == told["unreached"]
+    assert timeless(found.document) == timeless(printed)
+    assert found.ok and not found.violations and found.unreached == printed["unreached"]
     assert max(p.share for p in seen) <= 1.0
 
 
 def test_a_verification_has_the_figures_of_the_command(moscope: Moscope) -> None:
     found = package.verify("MSI", requests=["ld"], progress=False)
-    told = json.loads(moscope("protocol", "verify", "MSI", "--requests", "ld", "--json").stdout)
-    assert timeless(found.document) == timeless(told)
-    assert found.ok and found.complete and found.states == told["states"] and "Directory B_A x InvAck" in found.unreachable
+    printed = json.loads(moscope("protocol", "verify", "MSI", "--requests", "ld", "--json").stdout)
+    assert timeless(found.document) == timeless(printed)
+    assert found.ok and found.complete and found.states == printed["states"] and "Directory B_A x InvAck" in found.unreachable
 
 
 @pytest.mark.parametrize("call, said", [
