@@ -117,7 +117,7 @@ def at(function: str, source: str | None, inlined: list[str]) -> str:
         return ""
     place, within = shown(function, source, inlined)
     rest = "".join(f" in {code(name)}{f' called at {esc(call)}' if call else ''}" for name, call in within)
-    title = f' title="{esc(", in ".join([source, *inlined]))}"' if place != source else ""
+    title = f' title="{esc(", in ".join([source, *inlined]))}"' if place != source or len(within) < len(inlined) else ""
     return f'<span class="at"{title}>{code(place)}<span class="quiet">{rest}</span></span>'
 
 

@@ -9,6 +9,7 @@ from analysis.described import MISS_CLASS
 from analysis.places import callers, places
 from moscope.naming.own_code import said
 
+STD = "/usr/include/c++/12/bits"
 RUST = "/rustc/59807616/library/core/src/sync/atomic.rs"
 
 
@@ -22,6 +23,15 @@ RUST = "/rustc/59807616/library/core/src/sync/atomic.rs"
                                    "<AtomicU64 as Add>::fetch_add called at rust.rs:42"],
      "rust.rs:42, in <AtomicU64 as Add>::fetch_add"),
     ("libc.so.6:malloc", "./malloc/malloc.c:30", [], "./malloc/malloc.c:30"),  # all is foreign
+    ("server:_M_run", f"{STD}/atomic_base.h:377", [f"__invoke_impl<main::<lambda()>, > called at {STD}/invoke.h:96"],
+     f"{STD}/atomic_base.h:377"),
+    ("server:_M_run", "pool.cc:9", ["push called at pool.cc:30", f"operator() called at {STD}/invoke.h:61",
+                                    f"__invoke_impl<main::<lambda()>, > called at {STD}/invoke.h:96",
+                                    f"__invoke<main::<lambda()> > called at {STD}/std_thread.h:259"],
+     "pool.cc:9, in push called at pool.cc:30"),
+    ("server:_M_run", f"{STD}/atomic_base.h:377", ["store called at pool.cc:9", f"operator() called at {STD}/invoke.h:61",
+                                                   "start called at pool.cc:40"],
+     "pool.cc:9, in store, in start called at pool.cc:40"),
     ("server:work", "include/stats.h:3", ["add called at main.c:7"], "include/stats.h:3, in add called at main.c:7"),
     ("dget_parent", "include/linux/seqlock.h:429", ["do_read_seqcount_retry called at include/linux/seqlock.h:449",
                                                     "read_seqcount_retry called at fs/dcache.c:1183"],

@@ -20,12 +20,14 @@ def is_own(place: str, kernel: bool = False) -> bool:
 def shown(function: str, source: str, inlined: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
     """The source line that is useful for a reader: the innermost line of the program's or the kernel's own code. Also the
     functions inlined there, innermost first, each with `FILE:LINE` of its call. A function of a library or a header hides its own
-    calls and has no line."""
+    calls and has no line; in a program, functions that a library calls (a thread's function, by std::thread) are left out."""
     called = [(name, place) for name, _, place in (call.partition(" called at ") for call in inlined)]
+    in_program = OF_PROGRAM in function
     for n, place in enumerate((source, *(place for _, place in called))):
-        if is_own(place, OF_PROGRAM not in function):
-            return place, [(called[n - 1][0], ""), *called[n:]] if n else called
-    return source, called
+        if is_own(place, not in_program):
+            calls = [(name, at) for name, at in called[n:] if not in_program or is_own(at)]
+            return place, [(called[n - 1][0], ""), *calls] if n else calls
+    return source, [] if in_program else called
 
 
 def said(function: str, source: str, inlined: Sequence[str]) -> str:
