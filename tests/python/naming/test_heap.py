@@ -1,23 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Names of heap memory by where it was allocated."""
 
-import numpy as np
+from collections.abc import Callable
 
+import numpy as np
+from elftools.dwarf.die import DIE
+
+from moscope.naming.debug import Debug, Result
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.heap import PIECE, Code, Heap
 from moscope.naming.unwind import chains
 
 SPACE = 0x5000
+DEBUG, DIE_OF_TYPE = Debug.__new__(Debug), DIE.__new__(DIE)
 NEW_LINE = "/usr/include/c++/12/bits/new_allocator.h:137"
 
 
-def heap(chain: list[int], sources: dict[int, Source], function: str = "calloc", pieces: list[tuple[int, ...]] | None = None) -> Heap:
+def heap(chain: list[int], sources: dict[int, Source], function: str = "calloc", pieces: list[tuple[int, ...]] | None = None,
+         made: Callable[[int, int, int], Result | None] | None = None, result: Result | None = None) -> Heap:
     site = np.zeros(1, chains.RECORD)
     site["address_space"] = SPACE
     packed = np.array(pieces or [(SPACE, 0x1000, 0x100, 0, 0)], PIECE).tobytes(), site.tobytes()
     code = Code(lambda at, space: sources.get(at), lambda at, space: f"{'prog' if at < 100 else 'libc.so.6'}:f{at}", lambda space: "prog",
-                lambda sample: chain, lambda at, space, name: None)
+                lambda sample: chain, lambda at, space, name: result if not name else None, made or (lambda at, space, depth: None))
     return Heap(packed, [function], code)
+
+
+def known(name: str) -> Result:
+    return Result(DEBUG, DIE_OF_TYPE, name, 16)
 
 
 def test_an_address_belongs_to_the_allocation_that_covers_it() -> None:
@@ -57,6 +67,25 @@ def test_the_lines_of_the_systems_libraries_are_not_the_programs() -> None:
     library = {200: Source("elf/dl-init.c:74")}
     assert heap([200, 7], library | {7: Source("main.c:3")}).title(0)[0] == "calloc at main.c:3"
     assert heap([200], library).title(0)[0] == "calloc in libc.so.6:f200"
+
+
+def test_the_type_is_that_for_which_a_function_of_a_library_allocates() -> None:
+    asked = []
+
+    def made(at: int, space: int, depth: int) -> Result | None:
+        asked.append((at, depth))
+        return known("Obj") if (at, depth) == (1, 2) else None
+
+    inlined = Source(NEW_LINE, (f"allocate called at {NEW_LINE}", "make_unique<Obj> called at pool.cc:12", "work called at pool.cc:30"))
+    assert heap([200, 1, 2], {1: inlined, 2: Source("main.cc:9")}, "operator new", made=made).title(0) == ("new at pool.cc:12", known("Obj"))
+    assert asked == [(1, 2)], "functions of the program are not asked"
+    own = heap([1], {1: Source("main.cc:9")}, made=lambda at, space, depth: known("Obj") if depth else None, result=known("Node"))
+    assert own.title(0) == ("calloc at main.cc:9", known("Node"))
+
+
+def test_the_allocator_of_a_counter_of_references_is_no_element() -> None:
+    shared = Source(NEW_LINE, ("std::__allocate_guarded<std::allocator<void>> called at pool.cc:12",))
+    assert heap([1], {1: shared}, result=known("Node")).title(0)[1] == known("Node")
 
 
 def test_a_mapping_is_distinguished_from_an_allocation() -> None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from elftools.dwarf.die import DIE
 
 from moscope.naming import debug_file, elf
-from moscope.naming.dwarf.fields import Types, title, type_of
+from moscope.naming.dwarf.fields import Types, template_type, title, type_of
 from moscope.naming.dwarf.locals import Local, Locals
 from moscope.naming.dwarf.results import Results
 from moscope.naming.dwarf.sources import Source, Sources
@@ -21,6 +21,8 @@ from moscope.naming.dwarf.units import FUNCTION, Units, chain, text
 from moscope.naming.unwind.activations import Activation
 
 T = TypeVar("T")
+# What std::make_shared allocates: counts of references, then the object.
+SHARED, SHARED_OBJECT, MAKE_SHARED = "_Sp_counted_ptr_inplace<", "._M_impl._M_storage", "make_shared<"
 
 
 class Debug:
@@ -76,16 +78,22 @@ class Debug:
         function = next(filter(None, (text(one, "DW_AT_name") for one in chain(inside))), "") if inside else ""
         return function, kind
 
-    def result(self, code: bytes, pc: int, name: str) -> "Result | None":
+    def result(self, code: bytes, pc: int, name: str, frame: int | None) -> "Result | None":
         """The type of the memory that was returned by the call before link address `pc`, with the code `code` at `pc`. `name`:
-        the name of the type if it is known already, otherwise empty."""
+        the name of the type if it is known already, otherwise empty. `frame`: the distance of the frame's end from RSP there."""
+        return self._result(lambda results: results.named(name, pc) if name else results.type(code, pc, frame))
+
+    def made(self, pc: int, depth: int) -> "Result | None":
+        """The type of the memory that one of the innermost `depth` functions at an instruction allocates, by its template."""
+        return self._result(lambda results: results.made(pc, depth))
+
+    def _result(self, find: Callable[[Results], DIE | None]) -> "Result | None":
         units = self._units
         if units is None:
             return None
-        results = Results(units, self._types)
-        found = self._read(lambda: results.named(name, pc) if name else results.type(code, pc))
+        found = self._read(lambda: find(Results(units, self._types)))
         size = self._read(lambda: self._types.shape(found).size) if found is not None else 0
-        return Result(self, found, self._read(lambda: title(found)) or "", size) if found is not None and size else None
+        return Result(self, found, self._read(lambda: _title(found)) or "", size) if found is not None and size else None
 
     def locals(self, one: Activation) -> list[Local]:
         """The variables of a call of a function that lie in memory, with their addresses."""
@@ -110,7 +118,13 @@ class Result:
     def field(self, offset: int) -> tuple[int, str, str]:
         """For an offset in an array: the number of the element, the field in it, and the field's type."""
         index, rest = divmod(offset, self.size)
-        return index, *self.debug.read_field(self.die, rest)
+        path, typed = self.debug.read_field(self.die, rest)
+        return index, path.removeprefix(SHARED_OBJECT) if self.name.startswith(MAKE_SHARED) else path, typed
+
+
+def _title(found: DIE) -> str:
+    name = title(found)
+    return f"{MAKE_SHARED}{title(template_type(found))}>" if name.startswith(SHARED) else name
 
 
 def of(path: Path, file: elf.Elf) -> tuple[Debug, elf.Elf] | None:

@@ -23,7 +23,7 @@ PIECE = np.dtype([(name, "<u8") for name in ("address_space", "start", "size", "
 CALLED_AT = " called at "
 SYSTEM = re.compile(r"(ld-linux|libc|libm|libgomp|libstdc\+\+|libgcc_s|libpthread)[\w+-]*\.so")  # files whose lines are not the program's
 MAPPING = re.compile(r"mmap(64)?\Z")
-ELEMENT = re.compile(r"allocator<([\w:]+)>")  # of a container of C++
+ELEMENT = re.compile(r"allocator<(?!void>)([\w:]+)>")  # of a container of C++
 MOST_NAMED = 256  # elements of an array whose names have their index
 NEW = re.compile(r"operator (new|new\[\])\Z")
 
@@ -47,6 +47,7 @@ class Code:
     program: Callable[[int], str]  # the name of the file that a process runs
     chain: Callable[[chains.Sample], list[int]]
     result: Callable[[int, int, str], Result | None]  # the type that the call before an address returned, or of this name
+    made: Callable[[int, int, int], Result | None]  # the type for which one of the innermost N functions there allocates memory
 
 
 class Heap:
@@ -102,13 +103,19 @@ class Heap:
     def _title(self, sample: chains.Sample) -> tuple[str, Result | None]:
         space, chain = sample.address_space, self._code.chain(sample)
         called = NEW.sub(r"\1", self._functions[sample.line])
+        made: Result | None = None
         for n, address in enumerate(chain):
             source = None if SYSTEM.match(self._code.function(address, space)) else self._code.source(address, space)
-            for place in places(source):
-                if is_own(place):
-                    element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")
-                    result = self._code.result(address + 1, space, element[1] if element else "") if element or not n else None
-                    return f"{called} at {place.rsplit('/', 1)[-1]}", result
+            lines = places(source)
+            own = next((at for at, place in enumerate(lines) if is_own(place)), None)
+            if made is None and lines:
+                made = self._code.made(address, space, len(lines) if own is None else own)
+            if own is None:
+                continue
+            if made is None:
+                element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")
+                made = self._code.result(address + 1, space, element[1] if element else "") if element or not n else None
+            return f"{called} at {lines[own].rsplit('/', 1)[-1]}", made
         program = self._code.program(space)
         names = [self._code.function(address, space) for address in chain]
         own = next((name.partition(":")[2] for name in names if name.startswith(f"{program}:")), "")

@@ -191,7 +191,8 @@ class Namer:
     def allocated(self, packed: tuple[bytes, bytes], functions: Sequence[str]) -> None:
         """Takes the engine's record of allocations, and the names of the allocators by number. From now on, heap memory is named
         after its allocation."""
-        code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample), self._result)
+        code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample),
+                    lambda *of: self._type(self._users.result, *of), lambda *of: self._type(self._users.made, *of))
         self._heap = Heap(packed, functions, code) if packed[0] else None
 
     def sampled(self, packed: bytes) -> None:
@@ -205,9 +206,9 @@ class Namer:
             return None
         return (program, link) if program else None
 
-    def _result(self, address: int, cr3: int, name: str) -> Result | None:
+    def _type(self, find: Callable[..., Result | None], *of: int | str) -> Result | None:
         try:
-            return self._users.result(address, cr3, name)
+            return find(*of)
         except Unreadable:
             return None
 

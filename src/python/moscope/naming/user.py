@@ -112,7 +112,12 @@ class Program:
 
     def result(self, address: int, name: str) -> "debug.Result | None":
         """The type of the memory that the call before an address has returned."""
-        return self._debug[0].result(self.code(address, CODE), address, name) if self._debug else None
+        frame = self.unwinding.depth(address) if self.unwinding else None
+        return self._debug[0].result(self.code(address, CODE), address, name, frame) if self._debug else None
+
+    def made(self, address: int, depth: int) -> "debug.Result | None":
+        """The type of the memory that one of the innermost `depth` functions at an instruction allocates, by its template."""
+        return self._debug[0].made(address, depth) if self._debug else None
 
     def covers(self, address: int) -> bool:
         return any(s.address <= address < s.address + s.size for s in self.segments)
@@ -219,6 +224,10 @@ class Users:
     def result(self, address: int, cr3: int, name: str) -> "debug.Result | None":
         program, link = self.linked(address, cr3)
         return program.result(link, name) if program else None
+
+    def made(self, address: int, cr3: int, depth: int) -> "debug.Result | None":
+        program, link = self.linked(address, cr3)
+        return program.made(link, depth) if program else None
 
     def notes(self) -> list[str]:
         return [note for program in dict.fromkeys((*self._programs.values(), *self._found.values())) if program for note in program.notes]

@@ -14,6 +14,7 @@ RUST, NUMBERED = 0x1C, re.compile(r"__\d+\Z")  # DW_LANG_Rust; how its compiler 
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 POINTER_SIZE = 8
+BUFFER = re.compile(r"__aligned_(mem)?buf(fer)?<")  # bytes of a node of C++'s library that hold an object of the template's type
 # Library types that users see as one object; their members are internal to the library.
 WHOLE = re.compile(r"_*[aA]tomic\w*(<.*)?$|(recursive_|shared_|timed_)*mutex$|condition_variable\w*$"
                    r"|pthread_(mutex|rwlock|spinlock|cond|barrier)_t$")
@@ -44,6 +45,12 @@ def type_of(die: DIE) -> DIE | None:
     """The type of a variable, a member or an element; None for `void`."""
     owner = next((one for one in chain(die) if "DW_AT_type" in one.attributes), None)
     return owner.get_DIE_from_attribute("DW_AT_type") if owner else None
+
+
+def template_type(die: DIE) -> DIE | None:
+    """The first type among the template's parameters."""
+    found = next((one for one in children(die) if one.tag == "DW_TAG_template_type_param"), None)
+    return type_of(found) if found is not None else None
 
 
 def title(die: DIE | None) -> str:
@@ -137,7 +144,7 @@ class Types:
             if first is None and "DW_AT_data_member_location" in child.attributes or first is None and not union and (
                     "DW_AT_external" in child.attributes):
                 continue  # a virtual base class, which is found at run time, or a static member
-            kind, bits = type_of(child), number(child, "DW_AT_bit_size")
+            kind, bits = _held(type_of(child)), number(child, "DW_AT_bit_size")
             size = ((bit or 0) % 8 + bits + 7) // 8 if bits else self.shape(kind).size
             name = text(child, "DW_AT_name") if child.tag == "DW_TAG_member" else ""
             if NUMBERED.match(name) and number(child.cu.get_top_DIE(), "DW_AT_language") == RUST:
@@ -154,6 +161,11 @@ class Types:
         else:
             fits.sort(key=lambda m: not m.name and not self.shape(m.type).members)
         return next(iter(fits or open_ended[-1:]), None)
+
+
+def _held(kind: DIE | None) -> DIE | None:
+    """A member's type; of a buffer for an object, the type of the object."""
+    return (template_type(kind) or kind) if kind is not None and BUFFER.match(text(kind, "DW_AT_name")) else kind
 
 
 def _count(bound: DIE) -> int:

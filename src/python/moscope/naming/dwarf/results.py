@@ -3,21 +3,27 @@
 to (RAX: System V ABI for x86-64, section 3.2.3). The instructions after the call show where the result goes; the debug information
 (DWARF 5, section 2.6) says which variable is there."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from elftools.dwarf.die import DIE
 
-from moscope.naming.dwarf.fields import AGGREGATES, ALIASES, POINTERS, Types, type_of
+from moscope.naming.dwarf.fields import AGGREGATES, ALIASES, POINTERS, Types, template_type, type_of
 from moscope.naming.dwarf.locations import locations
-from moscope.naming.dwarf.scopes import SCOPES, VARIABLES, scopes
-from moscope.naming.dwarf.units import DEEPEST, Units, children, text
+from moscope.naming.dwarf.scopes import INLINED, SCOPES, VARIABLES, scopes
+from moscope.naming.dwarf.units import DEEPEST, FUNCTION, Units, chain, children, text
 
 FBREG, REG0 = 0x91, 0x50
 IN_DWARF = (0, 2, 1, 3, 7, 6, 4, 5, *range(8, 16))  # registers in the order of instructions, with their numbers in DWARF
 FRAME = 16  # the frame base is 16 bytes above what RBP points to
 NEAR, LONGEST = 64, 15  # bytes
 RAX, RSP, RBP = 0, 4, 5
+ON_RSP = 0x24  # the byte after MOD R/M for an address relative to RSP (or R12) without an index
+CHANGES_RAX = re.compile(rb"[\xb8\xe8]|[\x31\x33]\xc0|[\x8b\x8d][\x00-\x07\x40-\x47\x80-\x87\xc0-\xc7]", re.DOTALL)  # MOV, CALL, XOR, LEA
+# Functions of C++'s library that allocate memory for the type that is their, or their class's, first template parameter.
+MAKES = re.compile(r"make_unique(_for_overwrite)?<")
+ALLOCATES, ALLOCATOR = "allocate", re.compile(r"(__new_|new_)?allocator<")
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ class Kept:
 def kept(code: bytes, pc: int) -> Iterator[Kept]:
     """Where the code at `pc` puts RAX: first the places to which the first instructions move it, then later stores to variables
     from a register that holds it. The later stores are found at any byte, because the lengths of the instructions between are
-    unknown. A wrong match is harmless: it names no variable that points to memory of that size."""
+    unknown. A wrong match is harmless: it names no variable that points to memory of that size. Stores relative to RSP are
+    frequent, so they are followed only up to the first bytes that may be an instruction that changes RAX."""
     call = code[:NEAR].find(b"\xe8")  # another call changes RAX
     yield Kept(pc, until=pc + (call if call >= 0 else NEAR))
     held, at = {RAX}, 0
@@ -44,9 +51,11 @@ def kept(code: bytes, pc: int) -> Iterator[Kept]:
         yield found
         if found.address is None and found.offset is None:
             held.add(found.register)
+    changes = CHANGES_RAX.search(code, at)
     for n in range(at, NEAR):
         found = _move(code, pc, n, held)
-        if found is not None and (found.address is not None or found.register == RBP and found.offset is not None):
+        if found is not None and (found.address is not None or found.offset is not None and (
+                found.register == RBP or found.register == RSP and (changes is None or n < changes.start()))):
             yield found
 
 
@@ -56,11 +65,13 @@ def _move(code: bytes, pc: int, at: int, held: set[int]) -> Kept | None:
     if len(now) < LONGEST or now[0] & 0xfa != 0x48 or now[1] != 0x89 or (now[2] >> 3 & 7) + 2 * (now[0] & 4) not in held:
         return None
     mode, low = now[2] >> 6, now[2] & 7
-    if low == RSP and mode != 3:
-        return None  # address with an index, or relative to the stack pointer
+    at_stack = low == RSP and mode != 3
+    if at_stack and now[3] != ON_RSP:
+        return None  # address with an index
     size = 4 if mode == 2 or mode == 0 and low == 5 else mode % 3
-    shift = int.from_bytes(now[3:3 + size], "little", signed=True)
-    after = pc + at + 3 + size
+    first = 4 if at_stack else 3
+    shift = int.from_bytes(now[first:first + size], "little", signed=True)
+    after = pc + at + first + size
     if mode == 0 and low == 5:
         return Kept(after, address=after + shift)
     return Kept(after, register=low + 8 * (now[0] & 1), offset=None if mode == 3 else shift)
@@ -70,15 +81,31 @@ class Results:
     def __init__(self, units: Units, types: Types) -> None:
         self._units, self._types = units, types
 
-    def type(self, code: bytes, pc: int) -> DIE | None:
-        """The type to which the result of a call that returns to `pc` points; None if it is unknown, or one byte in size."""
+    def type(self, code: bytes, pc: int, frame: int | None) -> DIE | None:
+        """The type to which the result of a call that returns to `pc` points; None if it is unknown, or one byte in size.
+        `frame`: the distance of the canonical frame address from RSP at `pc`."""
         if self._units.unit_of(pc) is None:
             return None
         around = list(scopes(self._units, pc))
         for where in kept(code, pc):
-            found = self._target(self._variable(around, where))
+            found = self._target(self._variable(around, where, frame))
             if found is not None:
                 return found
+        return None
+
+    def made(self, pc: int, depth: int) -> DIE | None:
+        """The type of the memory that one of the innermost `depth` functions at an instruction allocates: make_unique<T>, or
+        `allocate` of an allocator<T>. Inlined functions count as functions."""
+        if self._units.unit_of(pc) is None:
+            return None
+        functions = [one for one in scopes(self._units, pc) if one.tag in (INLINED, FUNCTION)]
+        for function in functions[::-1][:depth]:
+            *_, declared = chain(function)
+            name = text(declared, "DW_AT_name")
+            owner = declared.get_parent() if name == ALLOCATES else declared if MAKES.match(name) else None
+            if owner is not None and (owner is declared or ALLOCATOR.match(text(owner, "DW_AT_name"))):
+                found = template_type(owner)
+                return type_of(found) if found is not None and found.tag == "DW_TAG_array_type" else found
         return None
 
     def named(self, name: str, pc: int) -> DIE | None:
@@ -95,13 +122,15 @@ class Results:
                     return found
         return None
 
-    def _variable(self, around: list[DIE], where: Kept) -> DIE | None:
+    def _variable(self, around: list[DIE], where: Kept, frame: int | None) -> DIE | None:
         """The type of the variable that the result is kept in."""
         if where.address is not None:
             path = self._units.variable(where.address)
             return type_of(path[-1]) if path else None
         if where.register == RBP and where.offset is not None:
             return self._in(around, where, [FBREG, where.offset - FRAME])
+        if where.register == RSP and where.offset is not None:
+            return None if frame is None else self._in(around, where, [FBREG, where.offset - frame])
         found = self._in(around, where, [REG0 + IN_DWARF[where.register]])
         if found is None or where.offset is None:
             return found

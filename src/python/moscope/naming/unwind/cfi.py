@@ -80,6 +80,11 @@ class Cfi:
         top = _frame_address(row["cfa"], frame) if row else None
         return None if top is None or top <= frame.rsp - 8 else top
 
+    def depth(self, link: int) -> int | None:
+        """The distance of the canonical frame address from rsp at an instruction, if the tables state it."""
+        row = self._row(link)
+        return int(row["cfa"].offset) if row and row["cfa"].expr is None and BY_NUMBER[row["cfa"].reg:][:1] == ("rsp",) else None
+
     def by_rbp(self, link: int) -> bool:
         """Whether the frame is found by means of rbp at that instruction."""
         row = self._row(link)
