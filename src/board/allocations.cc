@@ -47,7 +47,7 @@ void Allocations::entered(x86::Core &c, Role role, unsigned function, const x86:
     // An allocator may end with a jump to another one: the first is the one that the program called.
     const auto [at, fresh] = calls_.try_emplace({space, before.rsp}, call);
     if (!fresh) {
-        if (at->second.returns_to == call.returns_to && at->second.role != role)
+        if (at->second.returns_to == call.returns_to && at->second.function != function)
             at->second.size = call.size;
         else
             at->second = call; // the earlier call never returned
