@@ -15,7 +15,7 @@ from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
 from analysis.tables.names import hot_names
 from analysis.tables.time_split import causes as causes_of
-from moscope.naming.own_code import shown
+from moscope.naming.own_code import WORTH_SHOWING, shown
 
 SHOWN = 10
 ALMOST_ALL = 0.9
@@ -102,12 +102,13 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
 
 
 def _places(line: dict[str, Any]) -> str:
-    """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well."""
+    """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well. None if
+    most of it is in code without debug information."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
     said = [f'<span class="quiet">{verb}</span> '
             + " and ".join(at(one["function"], one["source"], one["inlined"]) for one in line[role][:2]
                            if one is line[role][0] or one["share"] >= MATTERS)
-            for verb, role in roles if line[role]]
+            for verb, role in roles if line[role] and line[role][0]["share"] >= WORTH_SHOWING]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
 OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
+WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 

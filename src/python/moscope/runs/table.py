@@ -6,12 +6,14 @@ from typing import Any
 from rich.table import Table
 
 from moscope import terminal
-from moscope.naming.own_code import said
+from moscope.naming.own_code import WORTH_SHOWING, said
 from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
 PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "called at "}
+FUNCTIONS = {"written_at": ("written by", "writers"), "waited_at": ("waits in  ", "waiters")}
+MOST = 2  # places of a name
 
 
 def show(document: dict[str, Any]) -> None:
@@ -40,11 +42,24 @@ def show(document: dict[str, Any]) -> None:
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
             console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)
-            for key, verb in PLACES.items():
-                for place in name.get(key, [])[:2]:
-                    console.print(f"            {verb} {place['share']:>4.0%}  {at(place)}", soft_wrap=True)
+            for text in places(name):
+                console.print(f"            {text}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)
+
+
+def places(name: dict[str, Any]) -> list[str]:
+    """The source lines that write a name, wait for it, or call what waits. If the most frequent ones have no debug information,
+    so that the known ones have small shares, the functions with the largest shares."""
+    found = []
+    for key, verb in PLACES.items():
+        known = name.get(key, [])
+        large = [place for place in known[:MOST] if place["share"] >= WORTH_SHOWING]
+        found += [f"{verb} {place['share']:>4.0%}  {at(place)}" for place in large]
+        if known and not large and key in FUNCTIONS:
+            by, functions = FUNCTIONS[key]
+            found.append(f"{by}       {', '.join(name[functions][:MOST])}")
+    return found
 
 
 def at(place: dict[str, Any]) -> str:
