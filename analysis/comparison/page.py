@@ -57,7 +57,7 @@ def section(pair: Row) -> str:
                     for name, title, what in words.LISTS)
     same = '<p class="none">Nothing that is recorded differs.</p>'
     return (f'{sides}<p class="headline">{said(words.headline(pair))}</p>'
-            f'{"".join(f"<p>{said(text)}</p>" for text in pair["unsteady"])}'
+            f'{"".join(f"<p>{said(text)}</p>" for text in words.notes(pair))}'
             f'<section><h2>Figures</h2><p class="unit">{esc(NOTE)}</p>{figures}</section>'
             f"{lists}<section><h2>What differs in configuration</h2>{options if pair['configuration'] else same}</section>")
 

@@ -10,6 +10,7 @@ larger than the error of the whole."""
 import math
 from collections.abc import Sequence
 
+from analysis.comparison import programs
 from analysis.comparison.sides import Measured
 from analysis.described import CLASSES, SPIN, TIME_KIND
 from analysis.run_directory import FS_PER_US, Point
@@ -95,21 +96,24 @@ def by_kind(p: Point) -> dict[str, float]:
     return {cause: share * whole for cause, share in causes(p).items()}
 
 
-def by_line(p: Point) -> dict[str, Row]:
+def by_line(p: Point, renamed: programs.Renamed) -> dict[str, Row]:
     """Waiting by name of line, in femtoseconds; the same lock in two runs has one name."""
     found: dict[str, Row] = {}
     query = "SELECT name, kind, class, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
     for one in p.database.rows(query, p.name):
-        mine = found.setdefault(without_offset(one), {"kind": one["kind"], "class": one["class"], "time": 0.0})
+        mine = found.setdefault(renamed(without_offset(one), one["kind"]), {"kind": one["kind"], "class": one["class"], "time": 0.0})
         mine["time"] += one["waiting"]
     return found
 
 
-def by_function(p: Point) -> dict[str, Row]:
+def by_function(p: Point, renamed: programs.Renamed) -> dict[str, Row]:
     """Waiting by the function that waited, in femtoseconds."""
     rows = p.database.rows("""SELECT coalesce(waiter_function, 'unknown') AS name, sum(waiting)::BIGINT AS waiting
         FROM pairs WHERE point = ? GROUP BY ALL ORDER BY waiting DESC, name""", p.name)
-    return {one["name"]: {"kind": "function", "class": "", "time": float(one["waiting"])} for one in rows}
+    found: dict[str, Row] = {}
+    for one in rows:
+        found.setdefault(renamed(one["name"], "function"), {"kind": "function", "class": "", "time": 0.0})["time"] += one["waiting"]
+    return found
 
 
 def listed(sides: Sequence[dict[str, Row]], scale: Sequence[float], error: float | None, rest: list[Row]) -> list[Row]:
@@ -152,14 +156,18 @@ def compared(a: Measured, b: Measured) -> Row:
     rest = [_row(name, "rest", "", [sum(v[n] for cause, v in values.items() if (cause in WAITING) == waits) for n in (0, 1)], error)
             for name, waits in (("waiting", True), ("busy, core stall and idle", False))]
     whole = [sum(v[n] for v in values.values()) for n in (0, 1)]
+    own = [programs.of(p) for p in points]
+    same = [programs.renamed(own[0], name) for name in own]
     keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
     return {"a": a.title, "b": b.title, "unit": "µs of core time per operation" if counts else "µs of core time per simulated ms",
             "operation": a.point.operations if either else None,
             "configuration": [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys],
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
             "whole": {"a": whole[0], "b": whole[1], "difference": whole[1] - whole[0], "half_width": error}, "time": time,
-            "lines": listed([by_line(p) for p in points], scale, error, rest),
-            "functions": listed([by_function(p) for p in points], scale, error, rest), "alike": alike(found),
+            "programs": {"a": own[0], "b": own[1]} if all(own) and own[0] != own[1] else None,
+            "lines": listed([by_line(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),
+            "functions": listed([by_function(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),
+            "alike": alike(found),
             "unsteady": [f"{side}: {trend.said(p.record)}" for side, p in zip("AB", points, strict=True) if "trend" in p.record]}
 
 

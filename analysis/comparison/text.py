@@ -20,7 +20,7 @@ def show(pairs: list[Row], alone: list[str]) -> None:
     for pair in pairs:
         console.print(f"A: {pair['a']}\nB: {pair['b']}", soft_wrap=True)
         console.print(words.headline(pair), soft_wrap=True)
-        for text in pair["unsteady"]:
+        for text in words.notes(pair):
             console.print(text, soft_wrap=True)
         _table(console, "What differs in configuration", ("key", "A", "B"),
                [(row["key"], _short(row["a"]), _short(row["b"])) for row in pair["configuration"]])

@@ -58,6 +58,13 @@ def headline(pair: Row) -> str:
             f"{first['name']} accounts for {signed(first['difference'])} µs{share}.")
 
 
+def notes(pair: Row) -> list[str]:
+    """What a reader must know of the lists, and of the windows."""
+    own = pair.get("programs")
+    return [*([f"Names of {own['b']} (B) are compared with those of {own['a']} (A), whose name the lists give."] if own else ()),
+            *pair["unsteady"]]
+
+
 def figures(pair: Row) -> list[tuple[str, str, str, str, str]]:
     """Name, A, B, difference, mark."""
     return [(name, amount(row["a"]), amount(row["b"]), change(row), mark(row["within_error"])) for name, row in pair["figures"].items()

@@ -14,7 +14,7 @@ import synthetic_run
 from pyarrow import parquet
 
 from analysis import RunDirectoryError
-from analysis.comparison import condition, page, pairs, sides, text, words
+from analysis.comparison import condition, page, pairs, programs, sides, text, words
 from moscope import cli, jsonio
 from moscope.commands import compare as command  # noqa: F401  registers itself
 from moscope.runs.statistics.confidence import COUNT_ERROR
@@ -167,6 +167,48 @@ def test_a_side_that_was_not_steady_is_named(stock: Path, tmp_path: Path, capsys
     assert "\nB: throughput falls from 9 per second in the first window to 1 in the last" in capsys.readouterr().out
     assert [one[:24] for one in pair["unsteady"]] == ["B: throughput falls from"]
     assert "<p>B: throughput falls" in page.document([pair], [], stock, other)
+
+
+NAMES = ("server:stats[2].packets", "server:work", "heap of server", "python3 (no symbols)")
+
+
+def program(folder: Path, name: str) -> Path:
+    """A run of a user's program with a file of this name, and with names in its lines and functions."""
+    run(folder)
+    (point,) = folder.glob("points/*")
+    record, stats = (json.loads((point / f"{file}.json").read_text()) for file in ("point", "stats"))
+    _, _, found = synthetic_run.point("exim", "stock", 24)
+    for n, row in enumerate(found["lines"]):
+        row |= {"name": NAMES[n % 4].replace("server", name), "kind": "heap" if n % 4 == 2 else "user symbol"}
+    for n, row in enumerate(found["pairs"]):
+        row["waiter_function"] = NAMES[n % 2 * 2 + 1].replace("server", name)
+    record |= {"workload": name, "command": f"/run/moscope/programs/{name} 24; echo done"}
+    synthetic_run.write_files(point, record, stats, found)
+    (folder / "run.json").unlink()
+    return point
+
+
+def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = (program(tmp_path / name, name) for name in ("server", "server-padded"))
+    (pair,) = compared(a, b)
+    for kind in ("lines", "functions"):
+        rows = [row for row in pair[kind] if row["kind"] not in ("rest", "others")]
+        assert not any("padded" in row["name"] for row in rows)
+        assert any(row["a"] for row in rows) and all(row["a"] == row["b"] for row in rows)
+    assert pair["programs"] == {"a": "server", "b": "server-padded"}
+    text.show([pair], [])
+    assert "Names of server-padded (B) are compared with those of server (A)" in capsys.readouterr().out
+    assert "Names of server-padded (B)" in page.document([pair], [], a, b)
+    assert compared(a, a)[0]["programs"] is None
+
+
+@pytest.mark.parametrize(("name", "kind", "as_in_a"), [
+    ("b:f", "user symbol", "a:f"), ("b:C::f", "function", "a:C::f"), ("b (no symbols)", "function", "a (no symbols)"),
+    ("shared memory of b", "anonymous memory", "shared memory of a"), ("b::f", "function", "b::f"), ("bb:f", "function", "bb:f"),
+    ("struct page of b", "struct page", "struct page of b"), ("libc.so.6:b", "function", "libc.so.6:b")])
+def test_only_names_of_the_program_itself_are_renamed(name: str, kind: str, as_in_a: str) -> None:
+    assert programs.renamed("a", "b")(name, kind) == as_in_a
+    assert programs.renamed("", "b")(name, kind) == programs.renamed("a", "")(name, kind) == name
 
 
 def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
