@@ -23,7 +23,9 @@ OF_PROGRAMS = ("user symbol", "stack")  # whose names may have spaces, within th
 CODE_OF_LOCKS = re.compile(r"(?<![bc])lock|mutex|sem_(wait|post|trywait)|critical_(start|end)", re.IGNORECASE)
 # Variables of moscope's kernel patches: one line each, which begins with a lock. The image has no types of them.
 OF_PATCHES = ("all_open_files", "node0_receive_buffers", "pseudo_dentries", "pseudo_inodes")
-SITE = re.compile(r".*? at \S+:\d+( \([^)]*\))?")  # of an allocation: `calloc at stats.c:51 (worker_stats)`
+INNER = r"\((?:[^()]|\([^()]*\))*\)"  # parentheses in the arguments of a template: of a function's type, a namespace without a name
+# Of an allocation: `calloc at stats.c:51 (worker_stats)`.
+SITE = re.compile(rf".*? at \S+:\d+( \((?:[^()]|{INNER})*\))?")
 
 
 def lock_of(name: str, kind: str = "") -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.chains import chains, stores_note
+from analysis.locks import SITE
 from analysis.maps.advice import NOTABLE, advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
@@ -70,6 +71,9 @@ def letter(n: int) -> str:
 
 
 def table(one: LineMap) -> Table:
+    """A row for each field. Of fields of the allocation that the line is named after, only the path: `[2].packets`."""
+    found = SITE.match(one.line["name"]) if one.line["kind"] == "heap" else None
+    site = found[0] if found else ""
     made = Table(show_lines=False)
     for title in ("", "bytes", "field"):
         made.add_column(title, overflow="fold")
@@ -79,7 +83,8 @@ def table(one: LineMap) -> Table:
         made.add_column(title, overflow="fold")
     for n, area in enumerate(one.used):
         typed = f" ({area.type})" if area.type else ""
-        made.add_row(letter(n), f"{area.first}-{area.end - 1}", escaped(area.name + typed), f"{one.share(area.waiting):.1%}",
+        name = area.name.removeprefix(site) if area.name.startswith(f"{site}.") or area.name.startswith(f"{site}[") else area.name
+        made.add_row(letter(n), f"{area.first}-{area.end - 1}", escaped(name + typed), f"{one.share(area.waiting):.1%}",
                      f"{area.transactions:,}", cores(area.readers), cores(area.writers), escaped(code(area.waits)),
                      escaped(code(area.writes)))
     return made

@@ -16,7 +16,7 @@ from analysis.database import Database
 from analysis.described import MISS_CLASS
 from analysis.maps import LineMap, document, maps_of, text
 from analysis.maps.advice import Advice, advice
-from analysis.maps.text import cores, letters, waits, writes
+from analysis.maps.text import cores, letters, table, waits, writes
 from analysis.page import maps as page
 from moscope import cli
 from moscope.commands import report  # noqa: F401  registers itself
@@ -90,6 +90,16 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
     found = advice(line)[0]
     assert found.kind == "false_sharing" and found.text.endswith(" What f9 writes in this line needs another line, too.")
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
+
+
+def test_fields_of_the_allocation_that_the_line_is_named_after_are_listed_by_their_path(tmp_path: Path) -> None:
+    site = "s:new at a.cc:3 (Node<std::pair<int, (anonymous namespace)::Key> >)"
+    fields = ((0, 8, f"{site}[1].next", "Node *"), (8, 8, f"{site}.value", ""), (16, 48, "s:new at a.cc:4 (Other).value", ""))
+    line = made(tmp_path, fields, [pair(1, 0, 60), pair(2, 8, 20), pair(2, 16, 10)])
+    line.line.update(name=f"{site}.value", kind="heap")
+    assert list(table(line).columns[2].cells) == [r"[1].next (Node *)", ".value", "s:new at a.cc:4 (Other).value"]
+    line.line.update(kind="user symbol")
+    assert next(iter(table(line).columns[2].cells)).startswith(site)
 
 
 def test_false_sharing_within_one_field_is_advised_to_be_laid_apart(tmp_path: Path) -> None:
