@@ -56,6 +56,9 @@ def test_a_store_on_the_stack_is_followed_up_to_a_change_of_the_register() -> No
     assert list(kept(b"\x48\x89\xdf\x48\x89\x44\x24\x38" + PAD, 0)) == [Kept(0, until=NEAR), Kept(8, register=RSP, offset=0x38)]
     # MOV RAX, [RIP]; MOV [RSP + 0x38], RAX
     assert list(kept(b"\x48\x8b\x05\x00\x00\x00\x00\x48\x89\x44\x24\x38" + PAD, 0)) == [Kept(0, until=NEAR)]
+    # MOV RBX, RAX; CALL +0x100; MOV [RIP], RAX; MOV [RIP], RBX
+    found = list(kept(b"\x48\x89\xc3\xe8\x00\x01\x00\x00\x48\x89\x05\x00\x00\x00\x00\x48\x89\x1d\x00\x00\x00\x00" + PAD, 0))
+    assert found == [Kept(0, until=3), Kept(3, register=3), Kept(22, address=22)], "another result"
 
 
 @pytest.mark.parametrize("optimised", ["-O0", "-O1", "-O2"])

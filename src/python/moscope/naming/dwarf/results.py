@@ -21,6 +21,7 @@ NEAR, LONGEST = 64, 15  # bytes
 RAX, RSP, RBP = 0, 4, 5
 ON_RSP = 0x24  # the byte after MOD R/M for an address relative to RSP (or R12) without an index
 CHANGES_RAX = re.compile(rb"[\xb8\xe8]|[\x31\x33]\xc0|[\x8b\x8d][\x00-\x07\x40-\x47\x80-\x87\xc0-\xc7]", re.DOTALL)  # MOV, CALL, XOR, LEA
+CALL = re.compile(rb"\xe8..([\x00-\x7f]\x00|[\x80-\xff]\xff)", re.DOTALL)  # of a function within 8 MiB
 # Functions of C++'s library that allocate memory for the type that is their, or their class's, first template parameter.
 MAKES = re.compile(r"make_unique(_for_overwrite)?<")
 ALLOCATES, ALLOCATOR = "allocate", re.compile(r"(__new_|new_)?allocator<")
@@ -42,7 +43,8 @@ def kept(code: bytes, pc: int) -> Iterator[Kept]:
     """Where the code at `pc` puts RAX: first the places to which the first instructions move it, then later stores to variables
     from a register that holds it. The later stores are found at any byte, because the lengths of the instructions between are
     unknown. A wrong match is harmless: it names no variable that points to memory of that size. Stores relative to RSP are
-    frequent, so they are followed only up to the first bytes that may be an instruction that changes RAX."""
+    frequent, so they are followed only up to the first bytes that may be an instruction that changes RAX. Behind a call, RAX has
+    another result."""
     call = code[:NEAR].find(b"\xe8")  # another call changes RAX
     yield Kept(pc, until=pc + (call if call >= 0 else NEAR))
     held, at = {RAX}, 0
@@ -51,9 +53,9 @@ def kept(code: bytes, pc: int) -> Iterator[Kept]:
         yield found
         if found.address is None and found.offset is None:
             held.add(found.register)
-    changes = CHANGES_RAX.search(code, at)
+    changes, calls = CHANGES_RAX.search(code, at), CALL.search(code, at)
     for n in range(at, NEAR):
-        found = _move(code, pc, n, held)
+        found = _move(code, pc, n, held - {RAX} if calls and n >= calls.end() else held)
         if found is not None and (found.address is not None or found.offset is not None and (
                 found.register == RBP or found.register == RSP and (changes is None or n < changes.start()))):
             yield found
@@ -83,7 +85,7 @@ class Results:
 
     def type(self, code: bytes, pc: int, frame: int | None) -> DIE | None:
         """The type to which the result of a call that returns to `pc` points; None if it is unknown, or one byte in size.
-        `frame`: the distance of the canonical frame address from RSP at `pc`."""
+        `frame`: the distance of the canonical frame address from RSP at `pc`; None if the function's frame is found by RBP."""
         if self._units.unit_of(pc) is None:
             return None
         around = list(scopes(self._units, pc))
@@ -127,7 +129,7 @@ class Results:
         if where.address is not None:
             path = self._units.variable(where.address)
             return type_of(path[-1]) if path else None
-        if where.register == RBP and where.offset is not None:
+        if where.register == RBP and where.offset is not None and frame is None:
             return self._in(around, where, [FBREG, where.offset - FRAME])
         if where.register == RSP and where.offset is not None:
             return None if frame is None else self._in(around, where, [FBREG, where.offset - frame])
