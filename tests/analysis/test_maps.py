@@ -16,7 +16,7 @@ from analysis.database import Database
 from analysis.described import MISS_CLASS
 from analysis.maps import LineMap, document, maps_of, text
 from analysis.maps.advice import Advice, advice
-from analysis.maps.text import cores, letters, table, waits, writes
+from analysis.maps.text import cores, letters, waits, writes
 from analysis.page import maps as page
 from moscope import cli
 from moscope.commands import report  # noqa: F401  registers itself
@@ -97,9 +97,9 @@ def test_fields_of_the_allocation_that_the_line_is_named_after_are_listed_by_the
     fields = ((0, 8, f"{site}[1].next", "Node *"), (8, 8, f"{site}.value", ""), (16, 48, "s:new at a.cc:4 (Other).value", ""))
     line = made(tmp_path, fields, [pair(1, 0, 60), pair(2, 8, 20), pair(2, 16, 10)])
     line.line.update(name=f"{site}.value", kind="heap")
-    assert list(table(line).columns[2].cells) == [r"[1].next (Node *)", ".value", "s:new at a.cc:4 (Other).value"]
+    assert list(text.table(line).columns[2].cells) == [r"[1].next (Node *)", ".value", "s:new at a.cc:4 (Other).value"]
     line.line.update(kind="user symbol")
-    assert next(iter(table(line).columns[2].cells)).startswith(site)
+    assert next(iter(text.table(line).columns[2].cells)).startswith(site)
 
 
 def test_false_sharing_within_one_field_is_advised_to_be_laid_apart(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_togethe
     ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
     ("server::workers[1].handled_", "server::workers"), ("p:calloc at stats.c:51", "p:calloc at stats.c:51"),
     ("p:new[] at pool.cc:7 (Pool)[2].head", "p:new[] at pool.cc:7 (Pool)"),
-    ("p:new at a.cc:3 (Map<(anonymous namespace)::Key[2], int>)[2].head", "p:new at a.cc:3 (Map<(anonymous namespace)::Key[2], int>)"), ("libc.so.6:main_arena", "libc.so.6:main_arena"),
+    ("p:new at a.cc:3 (Map<(anonymous namespace)::Key[2], int>)[2].head",
+     "p:new at a.cc:3 (Map<(anonymous namespace)::Key[2], int>)"), ("libc.so.6:main_arena", "libc.so.6:main_arena"),
     ("python3.11:table[1].size", "python3.11:table"), ("libstdc++.so.6:std::cout+0x8", "libstdc++.so.6:std::cout")])
 def test_parts_of_one_object_count_together(name: str, whole: str) -> None:
     assert lines.whole(name) == whole

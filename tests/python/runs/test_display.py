@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress where there is no terminal: a line at each phase and now and then within one, with speed and time left."""
+"""Progress where there is no terminal: a line at each phase and now and then within one, with speed and time left. The table of
+results."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -65,3 +66,23 @@ def test_notes_of_a_point_are_shown_unless_quiet_is_wanted(capsys: pytest.Captur
     for quiet, wanted in ((False, ["mine-distro-4: f was not called"]), (True, [])):
         display.Display(quiet, 1, 0).finished(job, {**POINT, "notes": ["f was not called"]})
         assert capsys.readouterr().err.splitlines()[1:] == wanted
+
+
+NAME: dict[str, Any] = {"name": "page cache", "writers": ["server:put"],
+                        "waiters": ["python3 (no symbols)", "python3:eval", "libc.so.6:strlen"]}
+
+
+def place(share: float, line: int = 7) -> dict[str, Any]:
+    return {"function": "libc.so.6:strlen", "source": f"strlen.S:{line}", "inlined": [], "share": share}
+
+
+def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> None:
+    assert table.places(NAME | {"waited_at": [place(0.003)]}) == ["waits in         python3 (no symbols), python3:eval"]
+    assert table.places(NAME | {"waited_at": [place(0.6), place(0.3, 8), place(0.1, 9)]}) == [
+        "waits at    60%  libc.so.6:strlen  strlen.S:7", "waits at    30%  libc.so.6:strlen  strlen.S:8"]
+
+
+def test_source_lines_with_small_shares_are_left_out() -> None:
+    assert table.places(NAME | {"written_at": [place(0.9), place(0.01)], "called_at": [place(0.02)]}) == [
+        "written at  90%  libc.so.6:strlen  strlen.S:7"]
+    assert table.places(NAME) == []

@@ -118,8 +118,8 @@ class Heap:
             return f"{called} at {lines[own].rsplit('/', 1)[-1]}", made
         program = self._code.program(space)
         names = [self._code.function(address, space) for address in chain]
-        own = next((name.partition(":")[2] for name in names if name.startswith(f"{program}:")), "")
-        return f"{called} in {own or (names[0] if names else 'unknown code')}", None
+        function = next((name.partition(":")[2] for name in names if name.startswith(f"{program}:")), "")
+        return f"{called} in {function or (names[0] if names else 'unknown code')}", None
 
 
 def places(source: Source | None) -> list[str]:
