@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Models for `protocol verify`: which fields a state may forget."""
+"""Models for `protocol verify`: which fields a state may forget, and which lines violations name."""
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+from slicc import emit_model
 from slicc.compile import compile_protocol
+from slicc.emit_model.machine import Place
 from slicc.emit_model.unread import Unread
 
 PROTOCOLS = Path(__file__).resolve().parents[3] / "src/mem/ruby/protocol"
@@ -22,3 +25,14 @@ def test_a_field_that_only_a_method_of_its_structure_reads_is_kept(tmp_path: Pat
     assert program is not None, found.report()
     directory = next(machine for machine in program.machines if machine.name == "Directory")
     assert "Acks" not in Unread(program).of(directory.tbe_type, False)
+
+
+def test_triggers_and_assertions_record_their_lines_after_the_functions_that_they_call() -> None:
+    program, found = compile_protocol(str(PROTOCOLS / "MSI.slicc"))
+    assert program is not None, found.report()
+    places = {m.name: Place(2, {p.name: 1 for p in m.params}) for m in program.machines}
+    text = emit_model.emit(program, emit_model.Model(places, lines=1, messages=8), found)
+    assert all(re.search(r'\{ at\("[^"]+", \d+\); throw', line) for line in text.splitlines() if "throw Violation(" in line)
+    assert all(re.search(r', "[^"]+", \d+\)\) return;', line) for line in text.splitlines() if "if (take_(" in line)
+    assert len(re.findall(r"= getState\(.*\);\n\s*at\(file, line\);", text)) == len(program.machines)
+    assert "throw Violation(" in text and "if (take_(" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import ast
-from ..emit_cpp.code import Code, shown
+from ..emit_cpp.code import Code, place, shown
 from ..emit_cpp.writer import Writer, c_field, c_type, quoted
 from ..errors import Diagnostics
 from .unread import Unread
@@ -92,7 +92,8 @@ class ModelCode(Code):
 
     def _Trigger(self, s: ast.Trigger) -> None:
         args = ", ".join([self.expr(s.event), self.expr(s.entry) if s.entry is not None else "nullptr",
-                          self.expr(s.tbe) if s.tbe is not None else "nullptr", self.expr(s.address)])
+                          self.expr(s.tbe) if s.tbe is not None else "nullptr", self.expr(s.address),
+                          quoted(s.loc.file_name), str(s.loc.line)])
         self.out(f"if (take_({args})) return;")
 
     def _ErrorStmt(self, s: ast.ErrorStmt) -> None:
@@ -103,12 +104,13 @@ class ModelCode(Code):
         self.out(f"if (!({condition})) {self.violation(s, quoted('assertion failed: ' + condition))}")
 
     def ended_without_value(self, f: ast.Function, error: str) -> None:
-        self.locate(f)
         self.out(self.violation(f, quoted(error)))
 
     def violation(self, s: ast.Node, text: str) -> str:
-        """A statement that ends the rule. In a machine, the place that was recorded last is that of `s`."""
-        return f"throw Violation({text});" if self.in_machine else f"error_at_({quoted(self.where(s))}, {text});"
+        """A statement that ends the rule. It records its place: a function that `s` has called may have recorded another one."""
+        if self.in_machine:
+            return f"{{ {place(s, self.files)} throw Violation({text}); }}"
+        return f"error_at_({quoted(self.where(s))}, {text});"
 
     def where(self, s: ast.Node) -> str:
         return f"{s.loc.file_name}:{s.loc.line}"

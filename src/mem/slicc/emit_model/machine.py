@@ -199,11 +199,13 @@ class ModelMachine(MachineEmitter):
         return f"OwnBuffer {p.name}{{*this, {self.inputs[p.name]}}};"
 
     def transitions(self) -> None:
-        """Writes `take_`, which makes the transition of an event unless the state stalls it."""
+        """Writes `take_`, which makes the transition of an event unless the state stalls it. `file` and `line`: the trigger's."""
         out, m = self.out, self.machine
-        with out.block(f"bool take_({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+        with out.block(f"bool take_({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address, const char *file, "
+                       "unsigned line)"):
             out("if (address == kElsewhere) return abandon_();")
             out(f"const {self.state_type.c_name} state = getState({self.state_call()});")
+            out("at(file, line);")
             out(f"[[maybe_unused]] {self.state_type.c_name} next = state;")
             if self.triggers is None:  # the value may be no event
                 out(f"if (event >= {self.event_type.c_name}_NUM) no_transition_(k{m.name}_States[state], to_text(event));")
