@@ -23,6 +23,8 @@ from moscope.guest import initramfs
 STEP_MS = 200
 INTERACTIVE_STEP_MS = 20
 END_OF_INPUT = b"\x04"
+CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+CUT_CONTROL = re.compile(rb"\x1b(\[[0-9;?]*)?\Z")  # one whose rest the guest has yet to send
 LONGEST_ECHO = 1 << 14  # bytes; a line of a terminal has at most 4095 characters, which a line editor may show twice
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
 DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "hang"}
@@ -124,8 +126,7 @@ class Session:
         if not data:
             return []
         self.log.write(data)
-        if len(self._since) < LONGEST_ECHO:
-            self._since += data
+        self._since = (self._since + data)[-LONGEST_ECHO:]
         if self.show:
             self.show(data)
         return self.watch.feed(data)
@@ -147,12 +148,13 @@ class Session:
         self._typed = self._to_type[0]
         if len(self._to_type) > 1:
             self._to_type.pop(0)
-        self._since = b""
+        cut = CUT_CONTROL.search(self._since)
+        self._since = cut[0] if cut else b""
         self.system.console_input(self._typed)
 
     def _command_goes_on(self) -> bool:
         """Whether the shell asks for the rest of a command: since the last line was typed, the console has shown its echo alone."""
-        shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self._since)
+        shown = CUT_CONTROL.sub(b"", CONTROL.sub(b"", self._since))
         return b"".join(shown.split()) == b"".join(self._typed.split()) + b">"
 
     def _begin_typing(self) -> None:
