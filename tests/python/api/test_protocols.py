@@ -28,6 +28,13 @@ def test_a_check_has_the_figures_of_the_command(moscope: Moscope) -> None:
     assert max(p.share for p in seen) <= 1.0
 
 
+def test_the_progress_of_a_check_is_that_of_both_sizes_of_caches() -> None:
+    seen: list[package.Progress] = []
+    assert package.check("MSI", "small", caches="mixed", ops=2000, progress=seen.append).ok
+    shares = [p.share for p in seen if p.phase == "testing"]
+    assert shares == sorted(shares) and shares[-1] > 0.5
+
+
 def test_a_verification_has_the_figures_of_the_command(moscope: Moscope) -> None:
     found = package.verify("MSI", requests=["ld"], progress=False)
     printed = json.loads(moscope("protocol", "verify", "MSI", "--requests", "ld", "--json").stdout)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,8 +64,10 @@ def run(shared: Shared, asked: Asked, watch: check.Progress | None = None) -> Te
                               homes=asked.homes, include=asked.include, without=asked.without, report=shared.say)
     _remarks(shared, subjects[0], asked)
     documents: list[dict[str, Any]] = []
+    before = 0
     for subject, ops in zip(subjects, check.shares(subjects, asked.ops), strict=True):
-        part = _test(shared, subject, replace(asked, ops=ops), watch)
+        part = _test(shared, subject, replace(asked, ops=ops), partial(_count_on, watch, before) if watch else None)
+        before += ops
         if part.broken:
             return part
         documents.append(part.document)
@@ -72,6 +75,10 @@ def run(shared: Shared, asked: Asked, watch: check.Progress | None = None) -> Te
             break
     document = check.together(documents)
     return Tested(document if document["ok"] else _with(document, part.found), part.found)
+
+
+def _count_on(watch: check.Progress, before: int, done: int) -> bool | None:
+    return watch(before + done)
 
 
 def _remarks(shared: Shared, subject: Subject, asked: Asked) -> None:
