@@ -291,12 +291,9 @@ template <class Machine> class Search {
             path.follow([&](const State &canonical) {
                 return visited_.number(hash_of(&canonical, used_bytes(canonical))) == numbers[i];
             });
-        if (fault_) {
-            *start = path.state();
-            violation_ = fault_(*start);
-        } else if (const std::string named = path.break_off(); !named.empty()) {
+        *start = path.state();
+        if (const std::string named = fault_ ? fault_(*start) : path.break_off(); !named.empty())
             violation_ = named;
-        }
         return path.steps();
     }
 
