@@ -102,6 +102,21 @@ def test_a_command_that_cannot_be_imported_is_an_error_of_its_line(extra: Path, 
     assert says in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["x = 1\nx.clock\n", "def f(:\n"])
+def test_a_bug_in_a_module_that_a_command_imports_is_no_error_of_the_command(
+        extra: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], text: str) -> None:
+    inner = tmp_path / "of_moscope"
+    inner.mkdir()
+    (inner / "broken.py").write_text(text)
+    monkeypatch.syspath_prepend(str(inner))
+    monkeypatch.setattr(paths, "PACKAGE", inner)
+    (extra / "probe.py").write_text("import broken\n")
+    assert cli.main(["probe"]) == errors.SimulatorBug.exit_code
+    message = capfd.readouterr().err
+    assert message.startswith("moscope: simulator bug: ")
+    Path(message.rsplit(" ", 1)[1].strip().rstrip(")")).unlink()
+
+
 def test_an_unforeseen_exception_is_one_line_and_a_log(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_command(extra, "probe", "return {}['key']")
     assert cli.main(["probe", "--seed", "4"]) == 5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files that extend moscope: commands, figures, topologies, tables (docs/extending). An exception in one is a fault of the file, which
-its author reads as `file:line: problem: expected ...`."""
+its author reads as `file:line: problem: expected ...`. One in a module of moscope that the file imports is a bug of moscope."""
 
 import importlib
 import importlib.util
@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from moscope import paths
 from moscope.errors import MoscopeError, UserError
 
 
@@ -21,7 +22,10 @@ def imported(module: str, expected: str) -> ModuleType:
         raise
     except Exception as error:
         found = importlib.util.find_spec(module)
-        raise fault(Path(found.origin if found and found.origin else module), error, expected) from error
+        file = Path(found.origin if found and found.origin else module)
+        if elsewhere(file, error):
+            raise
+        raise fault(file, error, expected) from error
 
 
 def executed(file: Path, expected: str) -> dict[str, Any]:
@@ -31,7 +35,21 @@ def executed(file: Path, expected: str) -> dict[str, Any]:
     except MoscopeError:
         raise
     except Exception as error:
+        if elsewhere(file, error):
+            raise
         raise fault(file, error, expected) from error
+
+
+def elsewhere(file: Path, error: BaseException) -> bool:
+    """Whether the exception stopped the import of a module of moscope that the file imports. Modules beside the file are the author's,
+    too."""
+    frames = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    begun = [code.co_filename for code in frames if code.co_name == "<module>"]
+    if isinstance(error, SyntaxError) and error.filename:
+        begun.append(error.filename)
+    files, file = [Path(name).resolve() for name in begun], file.resolve()
+    after = files[files.index(file) + 1:] if file in files else []
+    return any(f.is_relative_to(root) and f.parent != file.parent for f in after for root in (paths.PACKAGE, paths.root()))
 
 
 def fault(file: Path, error: BaseException, expected: str) -> UserError:

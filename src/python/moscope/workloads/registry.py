@@ -181,6 +181,6 @@ def _load(file: Path) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[module_name]
-        if isinstance(error, UserError):
+        if isinstance(error, UserError) or contributed.elsewhere(file, error):
             raise
         raise contributed.fault(file, error, "calls of moscope.workloads.register") from error
