@@ -35,7 +35,8 @@ def test_the_cxx_tests_of_a_folder_and_those_beside_a_python_file_are_built() ->
     assert target in of_test.programs([TESTS / "schema"])
     assert target in of_test.programs([TESTS / "schema" / "test_both_sides.py"])
     assert of_test.programs([TESTS / "schema" / "test_records.cc"]) == [target]
-    assert of_test.programs([TESTS]) == ["unit_tests"]
+    assert target in of_test.programs([TESTS / "schema" / "no_test.cc"])
+    assert of_test.programs([TESTS]) == of_test.programs([TESTS / "docs", paths.root()]) == ["unit_tests"]
 
 
 def test_several_folders_and_files_are_run_together(given: list[list[str]]) -> None:

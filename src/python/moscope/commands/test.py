@@ -91,11 +91,11 @@ def programs(selected: list[Path]) -> list[str]:
     it, whose programs it may run."""
     tests = paths.root() / "tests"
     selected = [path.resolve() for path in selected]
-    if tests in selected:
+    if any(tests.is_relative_to(path) for path in selected):
         return ["unit_tests"]
     found: set[Path] = set()
     for path in (path for path in selected if path.is_relative_to(tests)):
-        found |= {path} if path.suffix == ".cc" else set(path.rglob("test_*.cc") if path.is_dir() else path.parent.glob("test_*.cc"))
+        found |= {path} if path.match("test_*.cc") else set(path.rglob("test_*.cc") if path.is_dir() else path.parent.glob("test_*.cc"))
     return sorted(str((paths.build_dir() / file.relative_to(paths.root())).with_suffix("").relative_to(paths.root())) for file in found)
 
 
