@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from analysis.described import CLASSES, SPIN, TIME_KIND, WAIT
-from moscope.errors import UserError, unknown_name
+from moscope.errors import unknown_name
 
 # Colours of values that src/schema describes, by name: (light, dark).
 DESCRIBED = {name: colours for e in (WAIT, TIME_KIND) for name in e.names if (colours := e[name].colours)}
@@ -48,7 +48,7 @@ WIDE, NARROW, TITLE = 10.3, 4.3, 0.4  # inches; the last is the height of a PNG'
 PNG_DPI = 160
 
 
-class UnknownRole(UserError):
+class UnknownRole(LookupError):
     """A figure asks for a colour by a role that the palette does not have."""
 
 
