@@ -198,8 +198,8 @@ def test_a_sweep_that_replaces_the_table_of_another_says_so(tmp_path: Path, monk
         described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": seeds})
         main.run(described, tmp_path / "out", say=said.append)
     assert [line for line in said if "another sweep" in line] == [
-        f"{tmp_path}/out: held another sweep, of which 2 finished points are not in this one: its table and report are replaced, "
-        "its points are kept"]
+        f"{tmp_path}/out: 2 finished points of the last start are not in this sweep (another sweep, other values, or inputs that have "
+        "changed): table and report are replaced, the points are kept"]
 
 
 def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_it(

@@ -94,8 +94,8 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
          lock: IO[str]) -> Outcome:
     missing = unfinished(found, store)
     if left := sum(store.done(digest) for digest in store.listed() - {p.digest for p in found}):
-        say(f"{store.root}: held another sweep, of which {number(left, 'finished point')} {'is' if left == 1 else 'are'} not in this one: "
-            "its table and report are replaced, its points are kept")
+        say(f"{store.root}: {number(left, 'finished point')} of the last start {'is' if left == 1 else 'are'} not in this sweep (another "
+            "sweep, other values, or inputs that have changed): table and report are replaced, the points are kept")
     store.forget_failures()
     workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
