@@ -28,11 +28,12 @@ def check_expression(expression: str, spec: Spec) -> None:
 
 
 def check_figure(expression: str, known: list[str]) -> None:
-    """Raises UserError for a figure that the finished points do not have, before the others run."""
+    """Raises UserError for a figure that the finished points do not have, before the others run; if only those have it, they have to
+    run without it first."""
     try:
         matching(expression.partition("~")[0].strip(), known)
     except UserError as error:
-        raise UserError(f"{error} (the figures of the finished points)") from None
+        raise UserError(f"{error} (the figures of the finished points; without --plot, the others run, too)") from None
 
 
 def matching(name: str, known: list[str]) -> str:
