@@ -37,7 +37,8 @@ def write_report(sweep: Sweep) -> Path:
 def _listed(folder: Path) -> list[str]:
     """The files that the last report wrote there."""
     try:
-        return [name for name in (folder / LIST).read_text(encoding="utf-8").splitlines() if name == Path(name).name]
+        names = (folder / LIST).read_text(encoding="utf-8").splitlines()
+        return [name for name in names if name == Path(name).name and name.endswith(".png")]
     except (OSError, ValueError):
         return []
 

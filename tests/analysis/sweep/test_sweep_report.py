@@ -16,7 +16,7 @@ from pyarrow import parquet
 from analysis.page.markup import code
 from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, topologies
-from analysis.sweep.main import main, write_plot, write_report
+from analysis.sweep.main import LIST, main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
 
 AXES: dict[str, list[Any]] = {
@@ -84,7 +84,10 @@ def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_p
     others = [figures / "mine.png", figures / "plot-throughput_per_s-workload.png"]
     for file in others:
         file.touch()
+    with (figures / LIST).open("a") as listed:
+        listed.write("\n\n..\n../table.parquet\n")  # damaged
     write_report(few)
+    assert (figures.parent / "table.parquet").exists()
     assert sorted(figures.glob("*.png")) == [*others[:1], others[1], figures / "throughput_per_s-cores.png", figures / "topologies.png"]
 
 
