@@ -114,7 +114,9 @@ def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapp
     if machine is not None:
         chosen = machine_of(machine)
         more |= {"machine": chosen.base, **chosen.changes}
-    if isinstance(described := fixed.get("machine"), Machine):
+    elif isinstance(described := fixed.get("machine"), Machine):
+        if twice := [key for key in described.changes if key in fixed]:
+            raise UserError(f"moscope.sweep: fixed: {twice[0]}: is also a change of the machine: expected one of the two")
         fixed |= {"machine": described.base, **described.changes}
     if str(job).endswith(".toml"):
         if axes or fixed or zipped or excluded:
