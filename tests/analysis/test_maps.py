@@ -92,6 +92,11 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
 
 
+def test_a_writer_that_spinning_cores_alone_wait_for_is_not_listed_with_unknown_bytes(tmp_path: Path) -> None:
+    line = made(tmp_path, TWO, [pair(1, 0, 0, writer=9, count=0, spin=5)])
+    assert line.unplaced == [] and text.unplaced(line) == [] and advice(line) == []
+
+
 def test_fields_of_the_allocation_that_the_line_is_named_after_are_listed_by_their_path(tmp_path: Path) -> None:
     site = "s:new at a.cc:3 (Node<std::pair<int, (anonymous namespace)::Key> >)"
     fields = ((0, 8, f"{site}[1].next", "Node *"), (8, 8, f"{site}.value", ""), (16, 48, "s:new at a.cc:4 (Other).value", ""))
