@@ -16,7 +16,7 @@ Renamed = Callable[[str, str], str]
 def of(p: Point) -> str:
     """The name of the program that `run --program` measured; empty for another workload."""
     name, command = str(p.record.get("workload") or ""), str(p.record.get("command") or "")
-    return name if name and f"{FOLDER}{name}" in command.replace("'", "").split() else ""
+    return name if name and f"{FOLDER}{name}" in re.split(r"[\s';]+", command) else ""
 
 
 def renamed(a: str, b: str) -> Renamed:

@@ -13,7 +13,7 @@ import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import RunDirectoryError
+from analysis import Point, RunDirectoryError
 from analysis.comparison import condition, page, pairs, programs, sides, text, words
 from moscope import cli, jsonio
 from moscope.commands import compare as command  # noqa: F401  registers itself
@@ -200,6 +200,14 @@ def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Pa
     assert "Names of server-padded (B) are compared with those of server (A)" in capsys.readouterr().out
     assert "Names of server-padded (B)" in page.document([pair], [], a, b)
     assert compared(a, a)[0]["programs"] is None
+
+
+@pytest.mark.parametrize(("workload", "command", "name"), [
+    ("server", "/run/moscope/programs/server; echo done", "server"), ("server", "/run/moscope/programs/server 24; echo done", "server"),
+    ("server", "cd /run/moscope/work && N='1' /run/moscope/programs/server < /run/moscope/stdin; echo done", "server"),
+    ("server", "/run/moscope/programs/server2; echo done", ""), ("redis", "/usr/bin/redis; echo done", "")])
+def test_a_program_of_the_user_is_known_by_its_command(workload: str, command: str, name: str) -> None:
+    assert programs.of(Point("p", {"workload": workload, "command": command})) == name
 
 
 @pytest.mark.parametrize(("name", "kind", "as_in_a"), [
