@@ -80,8 +80,9 @@ def test_the_type_is_that_for_which_a_function_of_a_library_allocates() -> None:
     found = heap([200, 1, 2], {1: inlined, 2: Source("main.cc:9")}, "operator new", made=made)
     assert found.title(0) == ("new at pool.cc:12", known("Obj"))
     assert asked == [(1, 2)], "functions of the program are not asked"
-    own = heap([1], {1: Source("main.cc:9")}, made=lambda at, space, depth: known("Obj") if depth else None, result=known("Node"))
-    assert own.title(0) == ("calloc at main.cc:9", known("Node"))
+    asked.clear()
+    own = heap([1], {1: Source("main.cc:9")}, made=made, result=known("Node"))
+    assert own.title(0) == ("calloc at main.cc:9", known("Node")) and not asked
 
 
 def test_the_allocator_of_a_counter_of_references_is_no_element() -> None:

@@ -108,7 +108,7 @@ class Heap:
             source = None if SYSTEM.match(self._code.function(address, space)) else self._code.source(address, space)
             lines = places(source)
             own = next((at for at, place in enumerate(lines) if is_own(place)), None)
-            if made is None and lines:
+            if made is None and lines and own != 0:  # functions of libraries alone allocate for others
                 made = self._code.made(address, space, len(lines) if own is None else own)
             if own is None:
                 continue
