@@ -86,10 +86,10 @@ class Point:
     @property
     def waitable_fs(self) -> int:
         """The most that the cores can have waited: all time but that in which they execute user code other than spin loops."""
-        cores = self.stats.get("cores", [])
-        running = sum(int(core[kind]["user"]) - int(core.get("spin", {}).get(kind, {}).get("user", 0))
-                      for core in cores for kind in ("busy", "core") if kind in core)
-        return sum(int(core["window"]) for core in cores) - running
+        def user(spent: dict[str, Any]) -> int:
+            return sum(int((spent.get(kind) or {}).get("user", 0)) for kind in ("busy", "core"))
+
+        return sum(int(core.get("window", 0)) - user(core) + user(core.get("spin") or {}) for core in self.stats.get("cores") or [])
 
     @property
     def memory_stall_fs(self) -> int:

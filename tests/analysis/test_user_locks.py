@@ -158,6 +158,13 @@ def test_waits_longer_than_the_cores_can_have_waited_are_not_reported(made: Any)
     assert "3 acquisitions by 3 cores, held 45 ns (median of 2 known holds); how long cores waited is not known" in counts
 
 
+def test_cores_can_wait_in_all_time_but_that_of_user_code_outside_spin_loops() -> None:
+    core = {"window": 100, "busy": {"kernel": 20, "user": 30}, "core": {"user": 10}, "spin": {"busy": {"user": 5}, "core": {"user": 2}}}
+    assert Point("p", {}, {"cores": [core, core]}).waitable_fs == 2 * (100 - 30 - 10 + 5 + 2)
+    assert Point("p", {}, {"cores": [{"window": 9, "busy": {}, "spin": None}, {}]}).waitable_fs == 9, "a changed file"
+    assert Point("p", {}, {"cores": None}).waitable_fs == 0
+
+
 def test_glibcs_code_for_all_readers_of_a_rwlock_does_not_mean_that_an_attempt_has_failed(made: Any) -> None:
     full = {"inlined": "__pthread_rwlock_rdlock_full64 called at nptl/pthread_rwlock_rdlock.c:26"}
     (lock,) = made([access(core, at, 10, "libc.so.6:pthread_rwlock_rdlock", **full) for at, core in ((0, 0), (300, 1), (600, 0))],
