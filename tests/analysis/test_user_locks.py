@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Locks of user programs, from hand-made transactions: acquisitions, holders, hand-offs, futexes."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyarrow import parquet
 from analysis import Point, Run, RunDirectoryError, tables, user_locks
 from analysis.database import Database
 from analysis.described import MISS_CLASS
+from analysis.page import waiting
 from moscope import jsonio
 
 NS = 10**6
@@ -149,11 +151,15 @@ def test_a_core_that_accesses_other_data_between_two_attempts_has_not_waited(mad
     assert [(lock["acquisitions"], lock["waited_longest"]) for lock in made([*rows, other])] == [(2, 10 * NS)]
 
 
-def test_waits_longer_than_the_cores_can_have_waited_are_not_reported(made: Any) -> None:
+def test_waits_longer_than_the_cores_can_have_waited_are_not_reported(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (lock,) = made(CONTENDED, running=880)
     assert lock["waiters"] == pytest.approx(0.11)
     (lock,) = made(CONTENDED, running=900)
     assert (lock["acquisitions"], lock["waiters"], lock["waited"], lock["waited_longest"]) == (3, None, None, None)
+    row = {**lock, "waited_ns": None, "waited_longest_ns": None, "held_ns": 45, "futex_us": 0.0}
+    monkeypatch.setattr(waiting, "point_user_locks", lambda p: [row])
+    cells = re.findall("<td[^>]*>(.*?)</td>", waiting.user_locks(Point("p", {}, {})))
+    assert cells[2:7] == ["", "3", "", "", "45"]
     (_, _, counts, _) = user_locks.text({"point": "p", "locks": [lock]})
     assert "3 acquisitions by 3 cores, held 45 ns (median of 2 known holds); how long cores waited is not known" in counts
 
