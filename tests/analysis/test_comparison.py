@@ -202,12 +202,12 @@ def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Pa
     assert compared(a, a)[0]["programs"] is None
 
 
-@pytest.mark.parametrize(("workload", "command", "name"), [
+@pytest.mark.parametrize(("workload", "line", "name"), [
     ("server", "/run/moscope/programs/server; echo done", "server"), ("server", "/run/moscope/programs/server 24; echo done", "server"),
     ("server", "cd /run/moscope/work && N='1' /run/moscope/programs/server < /run/moscope/stdin; echo done", "server"),
     ("server", "/run/moscope/programs/server2; echo done", ""), ("redis", "/usr/bin/redis; echo done", "")])
-def test_a_program_of_the_user_is_known_by_its_command(workload: str, command: str, name: str) -> None:
-    assert programs.of(Point("p", {"workload": workload, "command": command})) == name
+def test_a_program_of_the_user_is_known_by_its_command(workload: str, line: str, name: str) -> None:
+    assert programs.of(Point("p", {"workload": workload, "command": line})) == name
 
 
 @pytest.mark.parametrize(("name", "kind", "as_in_a"), [
