@@ -10,8 +10,9 @@ of `log`, which are a point's transactions with these columns besides:
     before        tick at which the core's previous transaction on the line ended; null: none is recorded
     others        tick at which the last transaction on the line before this one ended, whichever core's; likewise
     written       of those that write, and
-    own_written   of those of this core that write, and
     byte_written  of those that write from the same byte on
+    writer_before the last writer once the core's previous transaction on the line had ended; null: no core has written it, or none is
+                  recorded
 
 The log begins with the windows, so what happened before is unknown and contradicts nothing. Stores that hit are not in it, nor are
 prefetches: of the secondary misses that no older access explains, each core may wait for as many lines as its prefetchers counted late, and
@@ -41,7 +42,7 @@ LOG = f"""
          ordered AS (SELECT *, row_number() OVER (ORDER BY ended, issued, core) AS number FROM ended)
     SELECT *, max(ended) OVER own AS before, max(ended) OVER everyone AS others,
            max(CASE WHEN writes THEN ended END) OVER everyone AS written,
-           max(CASE WHEN writes THEN ended END) OVER own AS own_written,
+           lag(CASE WHEN writes THEN core ELSE writer END) OVER (PARTITION BY line, core ORDER BY number) AS writer_before,
            max(CASE WHEN writes AND va <> 0 THEN ended END) OVER same AS byte_written
     FROM ordered
     WINDOW own AS (PARTITION BY line, core ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
@@ -58,8 +59,8 @@ UNEXPLAINED = """
     QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
 SHARING = "class IN ('true_sharing', 'false_sharing')"
-# This core wrote the line in its last transaction, and another is the last writer: a prefetch has brought that one the right to write.
-WRITTEN_SINCE = """(coalesce(own_written = before, false)
+# Another core is the last writer than after this core's previous transaction: a prefetch has brought that one the right to write.
+WRITTEN_SINCE = """(writer IS DISTINCT FROM writer_before
                     AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",

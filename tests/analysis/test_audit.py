@@ -126,6 +126,17 @@ def test_only_a_writer_with_prefetches_may_write_without_a_transaction(tmp_path:
     assert list(of.values()) == [1, 0, 0]
 
 
+@pytest.mark.parametrize(("writer", "broken"), [(0, 0), (1, 1)])
+def test_a_writer_with_prefetches_has_written_since_if_the_last_writer_was_another_one(tmp_path: Path, writer: int, broken: int) -> None:
+    rule = "sharing: another core has had the line since, or a device has written it"
+    store = [own(0, 40, 5, "upgrade", "store", writer=1)] if writer == 0 else []
+    log = [access(1, 0, 10, "cold", "store"), access(0, 20, 10, "true_sharing", writer=1), *store,
+           *(own(0, issued, 5, "capacity", writer=writer) for issued in (50, 60)), access(0, 100, 10, "true_sharing", "store", writer=1)]
+    parquet.write_table(pa.Table.from_pylist(log), tmp_path / "transactions.parquet")
+    assert audit.contradictions(tmp_path / "transactions.parquet", 6, ((0, 0), (0, 9)))[rule] == broken
+    assert audit.contradictions(tmp_path / "transactions.parquet", 6)[rule] == 1
+
+
 @pytest.mark.parametrize("rule", audit.RULES)
 def test_a_contradiction_is_found_by_its_rule(tmp_path: Path, rule: str) -> None:
     assert broken_rules(tmp_path, [*CONSISTENT, BROKEN[rule]]) == [rule]
