@@ -13,7 +13,7 @@ from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
-from analysis.tables.names import hot_names
+from analysis.tables.names import hot_names, waited_for
 from analysis.tables.time_split import causes as causes_of
 from moscope.naming.own_code import WORTH_SHOWING, shown
 
@@ -170,8 +170,7 @@ def _quiet(text: str) -> str:
 
 def section(p: Point) -> str:
     """Headline and list of one point."""
-    names = hot_names(p)
-    lines = names[:MOST]
+    lines = hot_names(p)[:MOST]
     most = max((one["wait_share"] for one in lines), default=0.0)
     cards = [_card(p, n, one, most) for n, one in enumerate(lines, 1)]
     listed = f'<ol class="lines">{"".join(cards[:SHOWN])}</ol>' if cards else '<p class="none">No lines were recorded for this point.</p>'
@@ -186,17 +185,17 @@ def section(p: Point) -> str:
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
             'are one entry. Open an entry to see its bytes and each pair of writer and waiter.'
-            f'{_reach(names, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
+            f'{_reach(p, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 
-def _reach(names: list[dict[str, Any]], shown: list[dict[str, Any]]) -> str:
-    """The shares of waiting of the names listed and of the others."""
-    if not names or names[0]["stall_us"] is None:
+def _reach(p: Point, shown: list[dict[str, Any]]) -> str:
+    """How many lines and names cores waited for, and the shares of waiting of the names listed and of the others."""
+    lines, names = waited_for(p)
+    if not lines:
         return ""
-    lines = sum(one["lines"] for one in names)
-    text = (f" Cores waited for {number(lines)} cache lines with {number(len(names))} names" if lines > 1 else
+    text = (f" Cores waited for {number(lines)} cache lines with {number(names)} name{'s' if names > 1 else ''}" if lines > 1 else
             " Cores waited for one cache line")
-    if len(names) <= len(shown):
+    if names <= len(shown):
         return f"{text}."
     listed = sum(one["wait_share"] for one in shown)
     others = esc(percent(max(0.0, 1 - listed)))

@@ -58,6 +58,14 @@ def hot_names(p: Point) -> list[Row]:
             for one in found for key in [(one["name"], one["kind"])]]
 
 
+def waited_for(p: Point) -> tuple[int, int]:
+    """The numbers of lines and of names with waiting. A line that had several names, one after the other, is one line; lines of two
+    kinds of memory may have the same name."""
+    query = "SELECT count(DISTINCT line) AS lines, count(DISTINCT name) AS names FROM lines WHERE point = ? AND waiting > 0"
+    found = p.database.rows(query, p.name)
+    return (found[0]["lines"], found[0]["names"]) if found else (0, 0)
+
+
 def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], pairs: list[Row]) -> Row:
     return {**one, **measures(p, one), "what": objects(lines), "address": lines[0]["address"] if one["lines"] == 1 and lines else "",
             **{role: shares(found) for role, found in functions.items()},

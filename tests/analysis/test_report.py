@@ -246,6 +246,15 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
     assert f"Writers and waiters of {second['name']}" not in page, "a table without rows"
 
 
+def test_the_lines_that_cores_waited_for_are_those_with_waiting_each_once() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    assert sum(not line["stall"] + line["spin"] for line in found["lines"]) == 3 * (len(synthetic_run.LINES) - 1)
+    found["lines"].append({**found["lines"][0], "use": 999, "name": "the name in another use of the page"})
+    names = len(synthetic_run.LINES) + 1
+    p = synthetic_run.made(record, stats, found)
+    assert f"Cores waited for {names - 1} cache lines with {names} names." in lines.section(p)
+
+
 @pytest.mark.parametrize("counts, pair, said", [
     ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
     ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),
