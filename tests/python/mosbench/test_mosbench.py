@@ -8,9 +8,10 @@ import jsonschema
 import pytest
 
 from analysis import paper
-from moscope import paths, workloads
+from moscope import jsonio, paths, workloads
 from moscope.cli import Shared
 from moscope.errors import UserError
+from moscope.guest import kernel
 from moscope.mosbench import applications, main, show
 from moscope.mosbench.applications import APPLICATIONS, Application, Curve
 from moscope.sweeps import axes, jobs
@@ -129,3 +130,12 @@ def test_the_command_measures_exim_and_goes_on_with_more_core_counts(tmp_path: P
         assert outcome.exit_code == 0 and len(document["points"]) == done
         jsonschema.validate(document, schema)
     assert all(c["ratio"] > 0.3 for c in document["applications"][0]["curves"])
+
+
+def test_a_dry_run_names_what_is_built_and_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "is_kept", lambda _: False)
+    wanted = main.Wanted(workload="gmake", cores="1,2")
+    document, _ = main.run(Shared(quiet=True, out=tmp_path / "out"), wanted, say=lambda _: None, dry_run=True)
+    jsonio.validate(document)
+    assert document["points"] == 4 and "the kernel (7 minutes)" in document["built_first"]
+    assert not {"table", "report"} & document.keys() and not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from moscope import jsonio
 from moscope.cli import Shared
 from moscope.guest import kernel
 from moscope.runs import options, pool
@@ -113,6 +114,9 @@ def test_a_dry_run_without_a_kernel_has_an_estimate_that_says_where_it_is_from(t
     said: list[str] = []
     outcome = main.run(described, tmp_path / "out", dry_run=True, at_once=2, say=said.append)
     assert outcome.document["estimated_s"] == (4.0 * 1 + 4.0 * 10) / 2
+    assert (outcome.document["estimated_elsewhere"], outcome.document["estimated_unknown"]) == (2, 0)
+    assert outcome.document["built_first"] == ["the kernel (7 minutes)"]
+    jsonio.validate(outcome.document)
     assert said == ["2 points; about 22 s with 2 jobs at once (2 points by times measured on another host); built first: the "
                     "kernel (7 minutes)"]
 

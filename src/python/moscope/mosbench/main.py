@@ -87,7 +87,9 @@ def run(shared: Shared, wanted: Wanted, *, say: Say, progress: sweeps.Progress =
     outcome = sweeps.run(described, out, say=say, progress=progress,
                          then=lambda outcome: made.update(_draw(shared, described, chosen, known, out, outcome, say)), **started)
     if "estimated_s" in outcome.document:
-        return {**outcome.document, "schema": SCHEMA, "applications": [a.name for a in chosen]}, outcome
+        files = ("table", "report")  # which a dry run does not make
+        kept = {key: value for key, value in outcome.document.items() if key not in files}
+        return {**kept, "schema": SCHEMA, "applications": [a.name for a in chosen]}, outcome
     return made, outcome
 
 

@@ -73,7 +73,7 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.points.count(None))
         count = len(wanted.points)
         say(f"{number(count, 'point')}{time_text(unknown, count, at_once)}; built first: {', '.join(wanted.lacking)}")
-        return Outcome({**document([], store), "points": count, "estimated_s": seconds_of(unknown, count, at_once)})
+        return Outcome({**document([], store), "points": count, **estimated(unknown, count, at_once), "built_first": wanted.lacking})
     found = planning.plan(spec, say)
     if plot:
         report.check_expression(plot, spec)
@@ -82,7 +82,7 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     missing = unfinished(found, store)
     say(summary(found, missing, at_once))
     if dry_run:
-        return Outcome(document(found, store, {**estimated(missing, at_once)}))
+        return Outcome(document(found, store, estimated(speeds.estimate(work_of(missing)), len(missing), at_once)))
     store.open()
     with alone(store, say) as lock:
         outcome = _run(spec, found, store, executor, at_once, plot, say, progress, lock)
@@ -182,8 +182,8 @@ def time_text(found: speeds.Estimate, points: int, at_once: int) -> str:
     return text + (f" (without {number(found.unknown, 'point')} of unknown speed)" if found.unknown else "")
 
 
-def estimated(missing: list[Point], at_once: int) -> dict[str, Any]:
-    return {"estimated_s": seconds_of(speeds.estimate(work_of(missing)), len(missing), at_once)}
+def estimated(found: speeds.Estimate, points: int, at_once: int) -> dict[str, Any]:
+    return {"estimated_s": seconds_of(found, points, at_once), "estimated_elsewhere": found.elsewhere, "estimated_unknown": found.unknown}
 
 
 def seconds_of(found: speeds.Estimate, points: int, at_once: int) -> float | None:
