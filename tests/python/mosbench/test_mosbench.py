@@ -14,7 +14,7 @@ from moscope.errors import UserError
 from moscope.guest import kernel
 from moscope.mosbench import applications, main, show
 from moscope.mosbench.applications import APPLICATIONS, Application, Curve
-from moscope.sweeps import axes, jobs
+from moscope.sweeps import axes, jobs, speeds
 from moscope.sweeps.main import Outcome
 
 THREE = Application("a", "A", 5, (Curve("1", "w1", "stock"), Curve("2", "w2", "stock"), Curve("3", "w3", "pk")), "App: x")
@@ -139,3 +139,14 @@ def test_a_dry_run_names_what_is_built_and_no_files(tmp_path: Path, monkeypatch:
     jsonio.validate(document)
     assert document["points"] == 4 and "the kernel (7 minutes)" in document["built_first"]
     assert not {"table", "report"} & document.keys() and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_the_documentation_states_the_estimate_of_recorded_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
+    monkeypatch.setattr(kernel, "is_kept", lambda _: False)
+    monkeypatch.setattr(speeds, "known", dict)
+    shared = Shared(quiet=True, out=tmp_path / "out")
+    document, _ = main.run(shared, main.Wanted(quick=quick), say=lambda _: None, dry_run=True, at_once=2)
+    said = " ".join((paths.root() / "docs" / "mosbench.md").read_text().split())
+    of = f"the {document['points']} points of `--quick`" if quick else f"all {document['points']} points of a full run"
+    assert f"of {speeds.duration(document['estimated_s'])} for {of}" in said
