@@ -117,13 +117,13 @@ def by_function(p: Point, renamed: programs.Renamed) -> dict[str, Row]:
 
 
 def listed(sides: Sequence[dict[str, Row]], scale: Sequence[float], error: float | None, rest: list[Row]) -> list[Row]:
-    """Rows with the largest difference first, then those that are not listed one by one as one row, then `rest`, so that all add
-    up to the difference of all core time."""
+    """Rows with the largest difference first, of equal ones those with the most time on a side; then those that are not listed one by
+    one as one row, then `rest`, so that all add up to the difference of all core time."""
     rows = []
     for name, about in {**sides[0], **sides[1]}.items():
         values = [(side[name]["time"] if name in side else 0.0) / divisor for side, divisor in zip(sides, scale, strict=True)]
         rows.append(_row(name, about["kind"], about["class"], values, error))
-    rows.sort(key=lambda row: (-abs(row["difference"]), row["name"]))
+    rows.sort(key=lambda row: (*_rank(row), row["name"]))
     more = rows[MOST:]
     if more:
         rows[MOST:] = [_row(f"{len(more):,} more", "others", "", [sum(r[side] for r in more) for side in ("a", "b")], error)]
@@ -133,6 +133,10 @@ def listed(sides: Sequence[dict[str, Row]], scale: Sequence[float], error: float
     if any(abs(x) > 1e-6 * (abs(w) + 1e-12) for x, w in zip(left, whole, strict=True)):
         rows.append(_row("waiting without a name", "others", "", left, error))
     return rows + [row for row in rest if row["name"] != "waiting"]
+
+
+def _rank(row: Row) -> tuple[float, float]:
+    return -abs(row["difference"]), -max(row["a"], row["b"])
 
 
 def _row(name: str, kind: str, miss_class: str, values: Sequence[float], error: float | None) -> Row:
@@ -152,7 +156,7 @@ def compared(a: Measured, b: Measured) -> Row:
     kinds = [by_kind(p) for p in points]
     values = {cause: [k.get(cause, 0.0) / s for k, s in zip(kinds, scale, strict=True)] for cause in {**kinds[0], **kinds[1]}}
     time = sorted((_row(cause, "waiting" if cause in WAITING else "time", "", v, error) for cause, v in values.items()),
-                  key=lambda row: -abs(row["difference"]))
+                  key=_rank)
     rest = [_row(name, "rest", "", [sum(v[n] for cause, v in values.items() if (cause in WAITING) == waits) for n in (0, 1)], error)
             for name, waits in (("waiting", True), ("busy, core stall and idle", False))]
     whole = [sum(v[n] for v in values.values()) for n in (0, 1)]

@@ -74,6 +74,13 @@ def test_the_first_line_listed_is_the_one_that_the_faster_run_lacks(stock: Path,
     assert pair["throughput"]["relative"] == pytest.approx(0.2, abs=0.02) and pair["alike"] is False
 
 
+def test_of_equal_differences_the_largest_times_come_first(stock: Path) -> None:
+    (pair,) = compared(stock, stock)
+    for name in ("lines", "functions", "time"):
+        times = [row["a"] for row in pair[name] if row["kind"] not in ("rest", "others")]
+        assert times == sorted(times, reverse=True) and len(set(times)) > 5, name
+
+
 def test_runs_that_differ_only_by_the_seed_are_alike(stock: Path, tmp_path: Path) -> None:
     (pair,) = compared(stock, run(tmp_path / "other", seed=2))
     assert [(row["key"], row["a"], row["b"]) for row in pair["configuration"]] == [("seed", "1", "2")]
