@@ -91,6 +91,12 @@ def test_options_that_were_refused_before_any_point_was_measured_can_be_correcte
     assert directory.open_for(wrong) == {}
 
 
+def test_a_run_that_ends_without_a_point_gives_up_its_options_though_a_killed_process_left_a_folder(plan: MakePlan) -> None:
+    with directory.opened(plan(1)):
+        (plan(1).out / "points/.fake-distro-1.partial-7").mkdir()
+    assert directory.open_for(plan(1, seed=2)) == {}
+
+
 def test_a_run_with_a_point_keeps_its_options(plan: MakePlan) -> None:
     directory.open_for(plan(1))
     measured(plan(1), 1)

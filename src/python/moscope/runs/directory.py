@@ -43,7 +43,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         (out / "points").mkdir(exist_ok=True)
         kept = out / IDENTITY
         if not kept.exists():
-            if any(out.iterdir()) and any((out / "points").iterdir()):
+            if holds_points(out):
                 raise UserError(f"{out}: holds points of unknown options: expected another --out")
             write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}) + "\n")
         elif without_schema(document(kept)) != identity:
@@ -67,9 +67,14 @@ def opened(plan: Plan) -> Iterator[dict[str, dict[str, Any]]]:
 
 
 def release(out: Path) -> None:
-    """Gives up the folder of a run that ended before any point was finished, so that corrected options are not refused."""
-    if not any((out / "points").iterdir()):
+    """Gives up the folder of a run that ended before any point was finished, so that other options are not refused."""
+    if not holds_points(out):
         (out / IDENTITY).unlink(missing_ok=True)
+
+
+def holds_points(out: Path) -> bool:
+    """Folders under temporary names, which a process that was killed has left, are no points."""
+    return any(not folder.name.startswith(".") for folder in (out / "points").iterdir())
 
 
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
