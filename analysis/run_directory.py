@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis import paper
 from analysis.database import FILES, Database, readable
+from moscope.errors import MOST_NAMES
 from moscope.runs import shape
 
 FS_PER_S = 10**15
@@ -158,13 +159,18 @@ class Run:
 
 
 def load(path: str | Path, copied: bool = True) -> Run:
-    """The run at `path`; raises RunDirectoryError if there is no run. `copied`: as in `Database`."""
+    """The run at `path`, or one point, whose folder it is; raises RunDirectoryError if there is no run. `copied`: as in `Database`."""
     path = Path(path)
     if not path.is_dir():
         raise RunDirectoryError(f"{path}: no such folder: expected the folder that `moscope run --out` wrote")
+    if is_sweep(path):
+        raise RunDirectoryError(f"{path}: holds a sweep: expected a run directory, or the folder of one point: {_points_of_sweep(path)}")
     problems: list[str] = []
     record = None
-    if (path / "run.json").exists():
+    alone = is_point(path)
+    if alone:
+        pass
+    elif (path / "run.json").exists():
         record = _object(path / "run.json", problems)
         if record is not None and (fault := shape.fault(record)):
             problems.append(f"run.json is left out: {fault}")
@@ -174,7 +180,7 @@ def load(path: str | Path, copied: bool = True) -> Run:
     listed = [_key(r) for r in (record or {}).get("points") or [] if isinstance(r, dict)]
     points = []
     folders: dict[str, Path] = {}
-    for folder in sorted(f for f in (path / "points").glob("*") if f.is_dir() and not f.name.startswith(".")):
+    for folder in [path.absolute()] if alone else sorted(f for f in (path / "points").glob("*") if f.is_dir() and f.name[0] != "."):
         point = _point(folder, problems, counted="engine" not in (record or {}))
         if point is None:
             continue
@@ -198,6 +204,19 @@ def load(path: str | Path, copied: bool = True) -> Run:
     for p in points:
         p.database, p.of_paper, p.config = database, paper.is_of(record or {}), (record or {}).get("config") or {}
     return Run(path, record or {}, points, problems, database)
+
+
+def is_sweep(path: Path) -> bool:
+    return (path / "sweep.json").is_file() and not (path / "run.json").exists()
+
+
+def is_point(path: Path) -> bool:
+    return (path / "point.json").is_file() and not (path / "run.json").exists()
+
+
+def _points_of_sweep(path: Path) -> str:
+    found = sorted(str(file.parent) for file in path.glob("points/*/point.json"))
+    return ", ".join(found[:MOST_NAMES]) + (" ..." if len(found) > MOST_NAMES else "") if found else "it has no points of `moscope run`"
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:

@@ -11,13 +11,18 @@ from typing import Any
 import browser
 import pyarrow as pa
 import pytest
+import synthetic_run
 from pyarrow import parquet
 
+import analysis
 from analysis.page.markup import code
 from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, topologies
 from analysis.sweep.main import LIST, main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
+from moscope import cli
+from moscope.commands import report  # noqa: F401  registers itself
+from moscope.sweeps import report as sweep_report
 
 AXES: dict[str, list[Any]] = {
     "cores": [12, 48], "topology": ["ring", "twisted_ladder", "straight_ladder", "full"],
@@ -118,6 +123,35 @@ def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Pat
     monkeypatch.setattr("analysis.sweep.main.write_report", full)
     assert main([str(folder)]) == 2
     assert capsys.readouterr().err == f"{tmp_path}/figures/a.png: No space left on device: expected room there\n"
+
+
+def test_the_command_report_writes_a_sweeps_report_and_no_runs_report_into_its_folder(
+        folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(sweep_report, "made_by", lambda *words: made.append(words) or "")
+    assert cli.main(["report", str(folder)]) == 0
+    assert made == [("analysis.sweep.main", [str(folder)], folder)] and capsys.readouterr().out == f"{folder}/report.html\n"
+    assert not (folder / "tables").exists()
+
+
+@pytest.mark.parametrize("option", [["--locks"], ["--audit"], ["--line", "x"]])
+def test_of_a_sweep_a_map_locks_or_audit_is_refused_with_the_folders_of_its_points(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    folder = write_sweep(tmp_path / "study")
+    for name in ("p0", "p1"):
+        (folder / "points" / name).mkdir(parents=True)
+        (folder / "points" / name / "point.json").write_text("{}")
+    assert cli.main(["report", str(folder), *option]) == 2
+    assert capsys.readouterr().err == (f"{folder}: holds a sweep: expected a run directory, or the folder of one point: "
+                                       f"{folder}/points/p0, {folder}/points/p1\n")
+
+
+def test_the_folder_of_one_point_is_read_as_a_run_but_gets_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(2,)) / "points/exim-distro-2"
+    run = analysis.load(folder)
+    assert [point.name for point in run.points] == ["exim-distro-2"] and run.problems == []
+    assert cli.main(["report", str(folder)]) == 2
+    assert "holds one point: expected --line, --locks or --audit" in capsys.readouterr().err
 
 
 def test_a_default_figure_places_all_axes(sweep: Sweep) -> None:

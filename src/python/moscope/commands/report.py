@@ -13,7 +13,9 @@ from moscope.cli import SIMULATED, Shared, command
 
 @command(unused=SIMULATED)
 def report(shared: Shared,
-           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`, or the folder of a sweep. "
+                                                                        "With --line, --locks or --audit, also the folder of a "
+                                                                        "point.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Instead of writing the report, show a map of the hottest lines "
                                                                          "of this name: bytes, fields, code, cores, and advice.")] = None,
            kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line: the kind of memory to show, if lines of several "
@@ -25,13 +27,12 @@ def report(shared: Shared,
            locks: Annotated[bool, typer.Option("--locks", help="Instead of writing the report, show the locks of the user programs: "
                                                                "waiters, hold times, hand-offs, futexes. Needs a run with --detail "
                                                                "full.")] = False) -> int:
-    """Write the report of a run directory again: report.html, figures and tables."""
+    """Write the report of a run directory or of a sweep again: report.html, figures and tables."""
     from moscope import errors, paths
     from moscope.errors import UserError
 
     sys.path.append(str(paths.root()))
     from analysis import RunDirectoryError
-    from analysis.report import write_report
 
     if sum((line is not None, audit, locks)) > 1:
         raise UserError("--line, --audit and --locks: the command shows one of these at a time: expected one of them")
@@ -46,13 +47,28 @@ def report(shared: Shared,
             return errors.OK
         if audit:
             return errors.OK if audited(shared, run_dir) else errors.FOUND
-        page = write_report(run_dir)
+        page = written(run_dir)
     except RunDirectoryError as error:
         raise UserError(str(error)) from error
     shared.result({"schema": "moscope.report/1", "ok": True, "report": str(page)})
     if not shared.json:
         print(page)
     return errors.OK
+
+
+def written(folder: Path) -> Path:
+    """The page of a run, or of a sweep, whose folder it is."""
+    from analysis.report import write_report
+    from analysis.run_directory import is_point, is_sweep
+    from moscope.errors import UserError
+    from moscope.sweeps import report as of_sweep
+
+    if is_sweep(folder):
+        of_sweep.made_by("analysis.sweep.main", [str(folder)], folder)
+        return folder / of_sweep.PAGE
+    if is_point(folder):
+        raise UserError(f"{folder}: holds one point: expected --line, --locks or --audit, or the folder of a run or a sweep")
+    return write_report(folder)
 
 
 def audited(shared: Shared, run_dir: Path) -> bool:
