@@ -38,7 +38,7 @@ def false_sharing(line: LineMap) -> Advice | None:
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
         return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
                       f"a line of its own: align each part to 64 bytes.{_others(line)}", (written[0].name,))
-    if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written):
+    if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written) or _are_lock_and_its_data(line, written):
         return None
     names = tuple(area.name for area in written)
     if array := array_of(written):
@@ -68,11 +68,13 @@ def lock(line: LineMap) -> Advice | None:
                     "writers take all of these locks; or let readers do without a lock (RCU, sequence counter).")
         else:
             text = f"{name} {which} a lock. Hold it for a shorter time, or split it so that fewer cores compete for it."
-        held = [*beside, *_data_of_lock(area)]
+        # Less waiting than that is the holder's for data that arrives with the lock: on another line, it would miss each time.
+        costly = sum(line.share(other.waiting) for other in line.used if other.name in beside) >= NOTABLE
+        held = [*(beside if costly else ()), *_data_of_lock(area)]
         if held:
             text += (f" Its line also holds {listed(held)}. Waiters take this line away from the lock's holder: move that data to "
                      "another line.")
-        return Advice("lock", text, (name, *beside))
+        return Advice("lock", text, (name, *(beside if costly else ())))
     return None
 
 
@@ -143,6 +145,15 @@ def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
     if len(known) > 1:
         return any(a - b and b - a for n, a in enumerate(known) for b in known[n + 1:])
     return _share(line, "false_sharing") >= MAIN
+
+
+def _are_lock_and_its_data(line: LineMap, written: list[Area]) -> bool:
+    """Whether the fields are one lock, which most of the waiting is for, and others that only cores write which take this lock."""
+    locks = [area for area in written if _is_lock(area)]
+    cores = set[int]().union(*(area.writers for area in locks))
+    return (len({lock_of(area.name, area.kind) or area.name for area in locks}) == 1
+            and line.share(sum(area.waiting for area in locks)) >= MAIN
+            and all(area.writers <= cores for area in written if area not in locks))
 
 
 def _written_bytes(line: LineMap, area: Area) -> str:

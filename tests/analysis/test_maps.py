@@ -160,6 +160,26 @@ def test_advice_on_a_lock_names_the_data_beside_it(tmp_path: Path, name: str, ty
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
 
 
+LOCKED = ((0, 8, "box.lock", "pthread_spinlock_t"), (8, 8, "box.data[0]", "long"), (16, 8, "box.data[1]", "long"), (24, 40, "rest", ""))
+
+
+@pytest.mark.parametrize(("writer", "second", "expected"), [(1, "box.data[1]", ["lock"]), (2, "box.data[1]", ["false_sharing", "lock"]),
+                                                            (1, "other.lock", ["false_sharing", "lock"])])
+def test_data_that_only_takers_of_the_lock_beside_it_write_is_not_false_sharing(
+        tmp_path: Path, writer: int, second: str, expected: list[str]) -> None:
+    fields = [(first, size, second if name == "box.data[1]" else name, type_) for first, size, name, type_ in LOCKED]
+    accesses = [(0, 0, 1, True), (0, 1, 1, True), (8, 0, 2, True), (16, writer, 3, True)]
+    line = made(tmp_path, fields, [pair(1, 0, 70), pair(2, 8, 15, writer=2), pair(3, 16, 15, writer=3)], accesses)
+    assert kinds(line) == expected
+
+
+@pytest.mark.parametrize(("waiting", "named"), [(4, False), (6, True)])
+def test_data_that_comes_with_its_lock_is_to_be_moved_only_if_cores_wait_for_it(tmp_path: Path, waiting: int, named: bool) -> None:
+    accesses = [(0, 0, 1, True), (0, 1, 1, True), (8, 0, 2, True)]
+    (found,) = advice(made(tmp_path, LOCKED, [pair(1, 0, 100 - waiting), pair(2, 8, waiting, writer=2)], accesses))
+    assert found.kind == "lock" and ("box.data[0]" in found.text) == ("box.data[0]" in found.fields) == named
+
+
 def test_memory_that_functions_of_locks_wait_for_and_write_holds_a_lock(tmp_path: Path) -> None:
     def by(function: str, *rest: int) -> dict[str, Any]:
         return {**pair(*rest), "waiter_function": function}
