@@ -61,6 +61,33 @@ def compiled(folder: Path, text: str, *flags: str) -> Path:
     return folder / "program"
 
 
+ALIASES = """
+.globl init_lock, release_lock, release_lock64
+.type init_lock, @function
+.type release_lock, @function
+.type release_lock64, @function
+init_lock: release_lock: release_lock64: movl $1, (%rdi)
+ret
+.size init_lock, . - init_lock
+.size release_lock, . - release_lock
+.size release_lock64, . - release_lock64
+.globl _start
+_start: ret
+"""
+
+
+@pytest.mark.parametrize(("flags", "name"), [(["-g"], "release_lock"), ([], "init_lock")])
+def test_of_several_functions_with_the_same_code_the_one_is_named_that_the_source_file_is_named_after(
+        tmp_path: Path, flags: list[str], name: str) -> None:
+    (tmp_path / "release_lock.S").write_text(ALIASES, encoding="utf-8")
+    subprocess.run(["gcc", *flags, "-nostdlib", "-static", "release_lock.S", "-o", "program"], cwd=tmp_path, check=True)
+    program = Program("program", tmp_path / "program")
+    address = program.symbols.address("init_lock")
+    assert address is not None and program.function(address + 1) == name
+    place = program.at(address + 1)
+    assert place is not None and (place.symbol.name, place.offset) == (name, 1)
+
+
 def named(program: Program, symbol: str, offset: int = 0) -> str | None:
     address = program.symbols.address(symbol)
     assert address is not None, symbol

@@ -49,8 +49,11 @@ class SymbolTable:
         kept = sorted(rows, key=lambda r: r[0])
         self._by_name: dict[str, tuple[int, int, str]] = {}
         best: dict[int, tuple[int, int, str, str]] = {}
+        self._others: dict[int, list[tuple[str, str]]] = {}  # kind letters and names, by address
         for row in kept:
             address, size, kind, name = row
+            if address in best:
+                self._others.setdefault(address, [best[address][2:]]).append((kind, name))
             self._by_name.setdefault(name, (address, size, kind))
             held = best.get(address)
             if held is None or (_rank(kind, name), -size) < (_rank(held[2], held[3]), -held[1]):
@@ -80,6 +83,11 @@ class SymbolTable:
         if address - start >= min(extent, FARTHEST):
             return None
         return Place(Symbol(name, start, extent, kind), address - start)
+
+    def alike(self, symbol: Symbol) -> list[str]:
+        """All names of a symbol's address that are as plain as its own, the best first; none if it has one name only."""
+        of = sorted(self._others.get(symbol.address, []), key=lambda one: _rank(*one))
+        return list(dict.fromkeys(name for kind, name in of if _rank(kind, name)[:2] == _rank(symbol.kind, symbol.name)[:2]))
 
     def none_in(self, first: int, end: int) -> bool:
         """Whether at() finds nothing in [first, end)."""

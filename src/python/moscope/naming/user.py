@@ -5,7 +5,7 @@ file, of which the host has a copy.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +13,14 @@ from pathlib import Path
 from moscope.naming import debug, demangle, elf
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
-from moscope.naming.symbols import Place, SymbolTable
+from moscope.naming.symbols import Place, Symbol, SymbolTable
 from moscope.naming.tasks import Process, Tasks
 from moscope.naming.unwind.activations import Activation
 from moscope.naming.unwind.cfi import Cfi
 
 USER_TOP = 1 << 47
 CODE = 96  # bytes of code after a call that show where its result goes
+LARGE_FILE = re.compile("64v?")  # in the second name of a function for large files: stat64, preadv64v2
 COUNTED = re.compile(r"\.\d+$")  # the suffix of variables in functions, several of which may have the same name
 
 
@@ -44,6 +45,7 @@ class Program:
         self.segments: list[elf.Segment] = []
         self.symbols = SymbolTable([])
         self._path = path
+        self._aliases: dict[int, str] = {}  # by address of the symbol
         self._file: elf.Elf | None = None
         try:
             self._file = file = elf.from_file(path)
@@ -61,6 +63,24 @@ class Program:
 
     def _split_symbols(self) -> elf.Elf | None:
         return self._debug[1] if self._debug and self._debug[1].has_symtab else None
+
+    def at(self, address: int) -> Place | None:
+        """The symbol at an address. If functions share their code, as pthread_spin_init and pthread_spin_unlock do, it is the one
+        that the source file is named after."""
+        place = self.symbols.at(address)
+        if place is None or not place.symbol.is_code:
+            return place
+        symbol = place.symbol
+        if symbol.address not in self._aliases:
+            self._aliases[symbol.address] = self._of_source_file(symbol)
+        return Place(replace(symbol, name=self._aliases[symbol.address]), place.offset)
+
+    def _of_source_file(self, symbol: Symbol) -> str:
+        names = [name for name in self.symbols.alike(symbol) if not name.startswith("_")]
+        plain = {name: LARGE_FILE.sub("", demangle.VERSION.sub("", name)) for name in names}
+        source = self.source(symbol.address) if len(set(plain.values())) > 1 else None
+        file = LARGE_FILE.sub("", Path(source.at.rpartition(":")[0]).stem) if source else ""
+        return next((name for name in names if plain[name] == file), symbol.name)
 
     @property
     def notes(self) -> list[str]:
@@ -97,7 +117,7 @@ class Program:
         return self._file.read(address, size) if self._file else b""
 
     def function(self, address: int) -> str:
-        place = self.symbols.at(address)
+        place = self.at(address)
         return demangle.function(place.symbol.name) if place else f"{address:#x}"
 
     def variables(self, one: Activation) -> list[Variable]:
@@ -189,7 +209,7 @@ class Users:
     def place(self, address: int, cr3: int) -> tuple[Program, Place] | None:
         """(program, symbol) of an address in the address space of `cr3`."""
         program, link = self.linked(address, cr3)
-        place = program.symbols.at(link) if program else None
+        place = program.at(link) if program else None
         return (program, place) if program and place else None
 
     def none_in_page(self, page: int, cr3: int) -> bool:
@@ -263,7 +283,7 @@ class Users:
         """(program, symbol) of the byte at an offset in a program's file."""
         program = self.program(file)
         address = program.address_of(offset) if program else None
-        place = program.symbols.at(address) if program and address is not None else None
+        place = program.at(address) if program and address is not None else None
         return (program, place) if program and place else None
 
     def _loaded(self, process: Process, address: int) -> tuple[Program | None, int]:
