@@ -36,7 +36,8 @@ NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "
           "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait"),
           "links": ("from", "to", "begin", "length", "bytes"), **OPTIONAL}
 # Columns that runs of earlier versions lack.
-_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "va": "UBIGINT", "address_space": "UBIGINT"},
+_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "va": "UBIGINT", "address_space": "UBIGINT",
+                    '"fetch"': "BOOLEAN"},
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}

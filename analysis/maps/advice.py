@@ -50,6 +50,8 @@ def false_sharing(line: LineMap) -> Advice | None:
 
 def lock(line: LineMap) -> Advice | None:
     """The line is waited for because of a lock."""
+    if line.line.get("fetch"):
+        return None  # code, which is named after a function: pthread_mutex_lock+0x40
     for area in sorted(line.used, key=lambda area: -area.waiting):
         found = lock_of(area.name, area.kind)
         if not _is_lock(area) or line.share(area.waiting) < NOTABLE:

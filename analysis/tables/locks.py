@@ -6,15 +6,18 @@ from analysis.run_directory import Point, Run
 from analysis.tables.base import Row, Table, key, once, share, table
 from analysis.tables.names import hot_names
 
+# A line of code has the name of a function: pthread_rwlock_rdlock+0x30. The name does not say that it is no variable's.
+CODE = """SELECT DISTINCT name, kind FROM lines WHERE point = ? AND "fetch" """
+
 
 @once
 def point_locks(p: Point) -> list[Row]:
     """lock, form, lines, wait_share, stall_us, spin_us, transfers, waiters [(function, share)]; the largest first."""
     groups: dict[tuple[str, str], list[Row]] = {}
+    code = {(row["name"], row["kind"]) for row in p.database.rows(CODE, p.name)}
     for one in hot_names(p):
-        # A line of code has the name of its function. Its waiter is the function itself.
-        is_code = one["name"] in [f for f, _ in one["waiters"]]
-        if one["stall_us"] is not None and (found := lock_of(one["name"], one["kind"])) and not is_code:
+        is_code = (one["name"], one["kind"]) in code
+        if one["stall_us"] is not None and not is_code and (found := lock_of(one["name"], one["kind"])):
             groups.setdefault(found, []).append(one)
     sums = ("lines", "stall_us", "spin_us", "transfers", "waiting")
     whole = [{"lock": lock, "form": form, **{c: sum(one[c] for one in names) for c in sums},

@@ -160,6 +160,13 @@ def test_advice_on_a_lock_names_the_data_beside_it(tmp_path: Path, name: str, ty
     assert found.kind == "lock" and found.fields == (name, "queue.head") and f"{name} is a lock" in found.text
 
 
+def test_code_of_a_lock_is_no_lock(tmp_path: Path) -> None:
+    line = made(tmp_path, ((0, 64, "libc.so.6:pthread_mutex_lock+0x40", ""),), [pair(1, 0, 90, writer=None)])
+    assert kinds(line) == ["lock"]
+    line.line["fetch"] = True
+    assert kinds(line) == []
+
+
 LOCKED = ((0, 8, "box.lock", "pthread_spinlock_t"), (8, 8, "box.data[0]", "long"), (16, 8, "box.data[1]", "long"), (24, 40, "rest", ""))
 
 

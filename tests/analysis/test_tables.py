@@ -8,11 +8,13 @@ import shutil
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import Run, RunDirectoryError, load, tables
+from analysis import Point, Run, RunDirectoryError, load, tables
+from analysis.database import Database
 from analysis.described import CLASSES
 from analysis.figures import ablation
 from analysis.figures.hot_lines import split
@@ -230,15 +232,14 @@ def test_locks_are_known_by_their_names(row: str) -> None:
 def test_a_lock_is_the_sum_of_its_fields_with_its_waiters() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     changed = {"anon_vma.rwsem": "anon_vma.rwsem.owner", "inode.i_rwsem of /dev/shm/mainlog": "anon_vma.rwsem.count",
-               "files_struct.count": "busy_lock"}
+               "files_struct.count": "busy_lock+0x30"}
     for line in found["lines"]:
         line["name"] = changed.get(line["name"], line["name"])
-        line["kind"] = "user symbol" if line["name"] == "busy_lock" else line["kind"]
-    code = next(line["line"] for line in found["lines"] if line["name"] == "busy_lock")
-    for pair in found["pairs"]:
-        if pair["line"] == code:
-            pair["waiter_function"] = "busy_lock"
-    got = {one["lock"]: one for one in point_locks(synthetic_run.made(record, stats, found))}
+        line["kind"] = "user symbol" if line["name"] == "busy_lock+0x30" else line["kind"]
+    arrow = synthetic_run.arrow(found)
+    code = [line["name"] == "busy_lock+0x30" for line in found["lines"]]  # a function of the program
+    arrow["lines"] = arrow["lines"].append_column("fetch", pa.array(code))
+    got = {one["lock"]: one for one in point_locks(Point("p", record, stats, Database({"p": arrow})))}
     assert {"mount_lock", "anon_vma.rwsem", "super_block.s_inode_list_lock"} <= got.keys() and "busy_lock" not in got
     waited = sum(line["stall"] + line["spin"] for line in found["lines"] if line["name"].startswith("anon_vma.rwsem."))
     lock = got["anon_vma.rwsem"]
