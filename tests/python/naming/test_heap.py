@@ -85,6 +85,17 @@ def test_the_type_is_that_for_which_a_function_of_a_library_allocates() -> None:
     assert own.title(0) == ("calloc at main.cc:9", known("Node")) and not asked
 
 
+def test_the_stack_of_a_thread_does_not_have_the_type_of_the_container_that_holds_the_thread() -> None:
+    made_vector = Source("/usr/include/c++/12/bits/new_allocator.h:175", (
+        "std::__new_allocator<std::thread>::construct<std::thread> called at /usr/include/c++/12/bits/alloc_traits.h:516",
+        "std::vector<std::thread, std::allocator<std::thread> >::emplace_back<int> called at cx.cc:53"))
+    found = {function: heap([200, 201, 1], {1: made_vector}, function, made=lambda *_: known("thread")).title(0)
+             for function in ("mmap", "operator new")}
+    assert found == {"mmap": ("mmap at cx.cc:53", None), "operator new": ("new at cx.cc:53", known("thread"))}
+    own = heap([1], {1: Source("main.cc:9")}, "mmap", result=known("Node"))
+    assert own.title(0) == ("mmap at main.cc:9", known("Node")), "the program maps memory for itself"
+
+
 def test_the_allocator_of_a_counter_of_references_is_no_element() -> None:
     shared = Source(NEW_LINE, ("std::__allocate_guarded<std::allocator<void>> called at pool.cc:12",))
     assert heap([1], {1: shared}, result=known("Node")).title(0)[1] == known("Node")

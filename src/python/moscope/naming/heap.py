@@ -103,17 +103,19 @@ class Heap:
     def _title(self, sample: chains.Sample) -> tuple[str, Result | None]:
         space, chain = sample.address_space, self._code.chain(sample)
         called = NEW.sub(r"\1", self._functions[sample.line])
+        mapped = MAPPING.match(called)  # by a library for its own purpose, as by pthread_create for a stack, or by the program itself
         made: Result | None = None
         for n, address in enumerate(chain):
             source = None if SYSTEM.match(self._code.function(address, space)) else self._code.source(address, space)
             lines = places(source)
             own = next((at for at, place in enumerate(lines) if is_own(place)), None)
-            if made is None and lines and own != 0:  # functions of libraries alone allocate for others
+            if made is None and lines and own != 0 and not mapped:  # functions of libraries alone allocate for others
                 made = self._code.made(address, space, len(lines) if own is None else own)
             if own is None:
                 continue
             if made is None:
-                element = ELEMENT.search(f"{source.calls if source else ''} {self._code.function(chain[0], space)}")
+                within = f"{source.calls if source else ''} {self._code.function(chain[0], space)}"
+                element = None if mapped else ELEMENT.search(within)
                 made = self._code.result(address + 1, space, element[1] if element else "") if element or not n else None
             return f"{called} at {lines[own].rsplit('/', 1)[-1]}", made
         program = self._code.program(space)
