@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The chains of a point, of all lines or of those of one name."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyarrow import parquet
@@ -39,6 +40,16 @@ def sampled(p: Point) -> bool:
 def chains(p: Point, name: str | None = None, kind: str | None = None) -> list[Chain]:
     """Those with the most waiting first; of the lines of one name, if one is given. Empty where stacks were not sampled."""
     return [one for one in _all(p) if name is None or (one.name, one.kind) == (name, kind)]
+
+
+def by_functions(found: Iterable[Chain]) -> list[Chain]:
+    """Chains with the same functions as one, without its process. Those of a point differ also by the instructions of the calls."""
+    made: dict[tuple[str, ...], Chain] = {}
+    for one in found:
+        held = made.get(one.frames)
+        made[one.frames] = replace(one, process="", waiting=one.waiting + (held.waiting if held else 0),
+                                   samples=one.samples + (held.samples if held else 0))
+    return sorted(made.values(), key=lambda one: (-one.waiting, one.frames))
 
 
 def _all(p: Point) -> list[Chain]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
-from analysis.chains import chains, stores_note
+from analysis.chains import by_functions, chains, stores_note
 from analysis.locks import SITE
 from analysis.maps.advice import NOTABLE, advice
 from analysis.maps.line_map import Code, LineMap, maps_of
@@ -42,7 +42,7 @@ def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
     whole = sum(one.waiting for one in found)
     if found:
         console.print(f"Call chains, from {sum(one.samples for one in found):,} samples of waiting cores:", soft_wrap=True)
-    for one in found[:CHAINS]:
+    for one in by_functions(found)[:CHAINS]:
         console.print(f"  {one.waiting / whole:4.0%}  {' <- '.join(reversed(one.frames)) or 'unknown'}", soft_wrap=True, markup=False)
     if note := stores_note(p, name, kind):
         console.print(f"  {note}", soft_wrap=True, markup=False)

@@ -2,7 +2,7 @@
 """Flame graphs of waiting on the page (Gregg, CACM 59(6), 2016): a bar for each function, as wide as its share of the waiting, below the
 function that called it. Without scripts the whole is shown; with them a click on a bar makes it fill the width."""
 
-from analysis.chains import Chain, chains, sampled, stores_note
+from analysis.chains import Chain, by_functions, chains, sampled, stores_note
 from analysis.chains.tree import placed, tree
 from analysis.page.markup import code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
@@ -33,7 +33,7 @@ def of_name(p: Point, name: str, kind: str, wait_share: float) -> str:
     if not found:
         return ""
     whole = sum(one.waiting for one in found)
-    said = "".join(f"<li>{esc(percent(one.waiting / whole))} {_words(one)}</li>" for one in found[:SHOWN])
+    said = "".join(f"<li>{esc(percent(one.waiting / whole))} {_words(one)}</li>" for one in by_functions(found)[:SHOWN])
     note = " ".join(("Call chains of the waiting cores, from samples.", esc(stores_note(p, name, kind)))).strip()
     return f'<p class="unit">{note}</p><ul class="chains">{said}</ul>{graph(found)}'
 

@@ -105,6 +105,17 @@ def test_the_terminal_lists_the_chains_of_a_name_innermost_first(point: Point, c
     assert "9 samples" in printed and re.search(r"67%  down_read <- sys_read <- entry <- server:loop <- server:main", printed)
 
 
+def test_in_words_chains_with_the_same_functions_are_one(point: Point, capsys: pytest.CaptureFixture[str]) -> None:
+    from rich.console import Console
+
+    read, write = chains(point, "lock", "kernel symbol")
+    point.made["chains"] = [read, write, replace(read, waiting=1 * US, samples=1), replace(read, process="client")]
+    show_chains(Console(highlight=False, width=200), point, "lock", "kernel symbol")
+    printed = capsys.readouterr().out
+    assert "16 samples" in printed and re.findall(r"(\d+%)  (\w+)", printed)[:2] == [("81%", "down_read"), ("19%", "down_write")]
+    assert flames.of_name(point, "lock", "kernel symbol", 0.9).count("<li>") == 2
+
+
 def test_collapsed_stacks_are_call_chains(point: Point) -> None:
     (text,) = exports.find("collapsed").files(point, exports.Slice()).values()
     assert "server;server:main;server:loop;entry;sys_read;down_read;lock 6000\n" in text.decode()
