@@ -143,3 +143,17 @@ def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str
     alone = [f"{one.point.name} ({side.path})" for side, points in ((a, left), (b, right)) for one in points]
     order = {id(one): n for n, one in enumerate(a.points)}
     return sorted(found, key=lambda pair: order[id(pair[0])]), alone
+
+
+def unmatched(a: Side, b: Side) -> str:
+    """Why no points are a pair."""
+    for key in KEYS[:-1]:
+        for side, other in ((a, b), (b, a)):
+            wanted = {key(one) for one in other.points}
+            for value in dict.fromkeys(key(one) for one in side.points if key(one) in wanted):
+                alike = [one for one in side.points if key(one) == value]
+                if len(alike) > 1:
+                    return (f"{side.path}: {len(alike)} of its points have the same counterpart in {other.path} ({alike[0].title}; "
+                            f"{alike[1].title}{'; ...' if len(alike) > 2 else ''}): expected the folder of one of them, such as "
+                            f"{side.path / 'points' / alike[0].point.name}")
+    return f"{b.path}: has no point to compare with those of {a.path}: expected the same workloads, or folders of single points"

@@ -282,6 +282,17 @@ def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faste
     assert one["alike"] is False
 
 
+def test_points_of_a_sweep_with_the_same_counterpart_are_named_as_the_reason(stock: Path, faster: Path, tmp_path: Path) -> None:
+    a, b = (sides.side(sweep(tmp_path / name, {clock: stock / "points/exim-stock-24" for clock in clocks}))
+            for name, clocks in (("a", ("1GHz", "2GHz")), ("b", ("3GHz",))))
+    assert sides.matched(a, b)[0] == []
+    expected = (f"{a.path}: 2 of its points have the same counterpart in {b.path} (exim on stock, 24 cores, links.clock=1GHz; exim on "
+                f"stock, 24 cores, links.clock=2GHz): expected the folder of one of them, such as {a.path}/points/digest-1GHz")
+    assert sides.unmatched(a, b) == sides.unmatched(b, a) == expected
+    a.points[0].point.record["workload"] = a.points[1].point.record["workload"] = "postgresql"
+    assert sides.unmatched(a, b).endswith("expected the same workloads, or folders of single points")
+
+
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="expected a run directory, a folder in its points/, or the folder of a sweep"):
         sides.side(tmp_path / "nowhere")

@@ -41,7 +41,7 @@ def compare(shared: Shared,
         left, right = sides.side(a), sides.side(b)
         matched, alone = sides.matched(left, right)
         if not matched:
-            raise UserError(f"{b}: has no point to compare with those of {a}: expected the same workloads, or folders of single points")
+            raise UserError(sides.unmatched(left, right))
         found = [pairs.compared(*pair) for pair in matched]
         failed, untested = tested(wanted, found) if wanted else ([], None)
     except condition.ConditionError as error:
