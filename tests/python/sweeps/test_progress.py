@@ -4,7 +4,9 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from moscope import jsonio
 from moscope.cli import Shared
@@ -45,6 +47,20 @@ def test_without_a_terminal_the_same_line_comes_again_after_two_minutes(clock: l
         clock[0] = 1000.0 + at
         bar.show(0, 2)
     assert [line.split(", ")[1] for line in capsys.readouterr().err.splitlines()] == ["30 s", "150 s", "270 s"]
+
+
+@pytest.mark.parametrize(("width", "heads"), [("200", ["throughput_per_s", "cycles.memory"]),
+                                              ("55", ["throughput_", "per_s", "cycles.", "memory"])])
+def test_the_headings_of_a_narrow_table_of_points_break_between_words(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str, heads: list[str]) -> None:
+    monkeypatch.setattr(display.terminal, "WIDTH", 0)
+    monkeypatch.setenv("COLUMNS", width)
+    table = pa.table({"cores": [2], "status": ["done"], "throughput_per_s": [1350000.0], "cycles.memory": [0.068], "seconds": [4.7]})
+    parquet.write_table(table.replace_schema_metadata({"axes": "cores", "job": "run"}), tmp_path / "table.parquet")
+    display.points_table(tmp_path / "table.parquet")
+    lines = capsys.readouterr().out.splitlines()
+    words = " ".join(line for line in lines if line.startswith("┃")).replace("┃", " ").split()
+    assert set(heads) <= set(words) and len(words) == len(heads) + 3 and "1,350,000" in lines[-2]
 
 
 def test_points_report_their_phase_until_they_end(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a sweep prints for people: progress on stderr, then failed points with their commands, and where the results are."""
 
+import re
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 EVERY_S, UNCHANGED_S = 30.0, 120.0  # seconds between lines, and between equal lines, if stderr is no terminal
 FAILURES_SHOWN = POINTS_SHOWN = 20
 MOST_MAIN = 4  # figures
+WIDEST = 10_000  # columns of a terminal
 
 
 class Bar:
@@ -105,16 +107,29 @@ def points_table(file: Path) -> None:
     axes = about["axes"].split("\n") if about["axes"] else []
     rows = found.slice(0, POINTS_SHOWN).to_pylist()
     names = [n for n in dict.fromkeys([*main[:MOST_MAIN], *job.figures_beside, "seconds"]) if n in found.column_names]
-    table = Table()
-    for name in [*axes, "status"]:
-        table.add_column(name, overflow="fold")
-    for name in names:
-        table.add_column(name, justify="right", overflow="fold")
-    for row in rows:
-        table.add_row(*(text(row[n]) for n in axes), row["status"], *(_figure(row[n]) for n in names))
-    terminal.console().print(table)
+
+    def table(heading: Callable[[str], str]) -> Table:
+        made = Table()
+        for name in [*axes, "status"]:
+            made.add_column(heading(name), overflow="fold")
+        for name in names:
+            made.add_column(heading(name), justify="right", overflow="fold")
+        for row in rows:
+            made.add_row(*(text(row[n]) for n in axes), row["status"], *(_figure(row[n]) for n in names))
+        return made
+
+    console = terminal.console()
+    fits = console.measure(table(str), options=console.options.update_width(WIDEST)).maximum <= console.width
+    console.print(table(str if fits else _in_two_lines))
     if found.num_rows > len(rows):
         print(f"and {number(found.num_rows - len(rows), 'point')} more")
+
+
+def _in_two_lines(name: str) -> str:
+    """A name that is broken after the `_` or `.` nearest to its middle: throughput_ / per_s."""
+    parts = re.split(r"(?<=[_.])(?=.)", name)
+    lines = [("".join(parts[:n]), "".join(parts[n:])) for n in range(1, len(parts))]
+    return "\n".join(min(lines, key=lambda two: max(map(len, two)))) if lines else name
 
 
 def _figure(value: Any) -> str:
