@@ -283,7 +283,7 @@ def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faste
 
 
 def test_points_of_a_sweep_with_the_same_counterpart_are_named_as_the_reason(stock: Path, faster: Path, tmp_path: Path) -> None:
-    a, b = (sides.side(sweep(tmp_path / name, {clock: stock / "points/exim-stock-24" for clock in clocks}))
+    a, b = (sides.side(sweep(tmp_path / name, dict.fromkeys(clocks, stock / "points/exim-stock-24")))
             for name, clocks in (("a", ("1GHz", "2GHz")), ("b", ("3GHz",))))
     assert sides.matched(a, b)[0] == []
     expected = (f"{a.path}: 2 of its points have the same counterpart in {b.path} (exim on stock, 24 cores, links.clock=1GHz; exim on "

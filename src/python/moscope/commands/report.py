@@ -13,9 +13,9 @@ from moscope.cli import SIMULATED, Shared, command
 
 @command(unused=SIMULATED)
 def report(shared: Shared,
-           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`, or the folder of a sweep. "
-                                                                        "With --line, --locks or --audit, also the folder of a "
-                                                                        "point.")],
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`, or the folder of a "
+                                                                           "sweep. With --line, --locks or --audit, also the folder of "
+                                                                           "a point.")],
            line: Annotated[str | None, typer.Option(metavar="NAME", help="Instead of writing the report, show a map of the hottest lines "
                                                                          "of this name: bytes, fields, code, cores, and advice.")] = None,
            kind: Annotated[str | None, typer.Option(metavar="KIND", help="With --line: the kind of memory to show, if lines of several "
