@@ -12,6 +12,10 @@ core's next attempt is in code that runs after a failed attempt only. Any other 
 over other work: between two attempts of one acquisition, the core has no recorded access of user code to another line, except in code that
 takes locks.
 
+The code that takes a lock may wait after its locked operation: a reader of a rwlock adds itself and then reads a word that the writer
+changes, and a ticket lock's core reads the ticket that is served. Such reads are part of the wait, up to the last one before the core
+accesses anything else. A word that the code reads right before it attempts (`Lock.tested`) only says whether the lock is free.
+
 A release that hits is not recorded: a lock that no other core wants stays in its core's cache. So hold times are known only where the
 release missed. If a core releases a lock and takes it again within its cache, only the first release counts. Of a lock that several may
 hold, such as a rwlock, only the code of the next attempt says that an attempt has failed.
@@ -21,7 +25,7 @@ Kernel code for futexes belongs to the lock that its core accessed last.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -48,6 +52,7 @@ WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex", re.IGNORECA
 # Condition variables, whose words are counts and queues.
 CONDITION = re.compile(r"pthread_cond_|cond(ition_)?var", re.IGNORECASE)
 TURN = 100 * NS  # a spinning core attempts again within this time after it has lost the line
+OFTEN = 10  # of the reads that are tests, one in so many is the last one before an attempt
 # Locks that several may hold, and attempts that do not wait.
 SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
 TRYING = re.compile(r"try", re.IGNORECASE)
@@ -69,6 +74,17 @@ FUTEX = """
     ORDER BY issued"""
 
 
+Key = tuple[str, int]  # of a read: the function, and the byte of the line
+
+
+@dataclass
+class Read:
+    """Of the lock's line by the code that takes the lock, after an attempt and before anything else but such reads."""
+
+    ended: int
+    key: Key
+
+
 @dataclass
 class Acquisition:
     """By one core; ticks. At first each attempt is one (`_acquired` joins them). `released` None: the release hit, or the core holds it
@@ -84,8 +100,14 @@ class Acquisition:
     given: bool = False  # the release changed the lock's word: what follows in releasing code is not part of it
     last: int = 0  # end of the last access in releasing code
     tries: bool = False  # does not wait for the lock if it fails
+    code: str = ""  # the function that takes the lock
+    reads: list[Read] = field(default_factory=list)
     attempts: int = 1
     futex_waits: int = 0
+
+    def entered(self, tested: set[Key]) -> int:
+        """When the core holds the lock: after an attempt, code that takes a lock may wait by reads of other words than it tests."""
+        return max([self.got, *(read.ended for read in self.reads if read.key not in tested)])
 
 
 @dataclass
@@ -107,13 +129,36 @@ class Lock:
     # Of cores that took the lock again within their caches: when each had released it, when it did so next, and who.
     retaken: list[tuple[int, int, int]] = field(default_factory=list)
     touched: list[tuple[int, int]] = field(default_factory=list)  # of the line: the end of each access, and who
+    reads: Counter[Key] = field(default_factory=Counter)  # by code that takes the lock
+    _tests: Counter[Key] = field(default_factory=Counter)  # those right before an attempt
     _open: dict[int, Acquisition] = field(default_factory=dict)
 
-    def beside(self, row: dict[str, Any]) -> None:
-        """An access to other data of the line. Code that takes locks may access it before it holds the lock."""
+    def beside(self, row: dict[str, Any], its: "Lock | None" = None) -> None:
+        """An access to other data of the line, or to the word `its`. Code that takes locks may access it before it holds the lock."""
         now = self._open.get(row["core"])
         if now and row["user"] and not LOCKING.search(_code(row)):
             now.used = row["ended"]
+        elif its is None or not its.attempts:
+            self._read(now, row)
+
+    def _read(self, now: Acquisition | None, row: dict[str, Any]) -> None:
+        free = now and now.released is None and not now.used and now.elsewhere == row["elsewhere"]
+        if now and free and now.code and row["user"] and row["kind"] == "load" and now.code == _locking_function(row):
+            now.reads.append(Read(row["ended"], (now.code, row["byte"])))
+            self.reads[now.reads[-1].key] += 1
+
+    def tested(self) -> set[Key]:
+        """What code that takes the lock reads before it attempts, so that such reads are not the wait of an acquisition."""
+        return {key for key, count in self._tests.items() if OFTEN * count >= self.reads[key]}
+
+    def _attempt(self, row: dict[str, Any], code: str) -> None:
+        core, function = row["core"], _locking_function(row)
+        before = self._open.get(core)
+        if before and before.released is None and before.reads and row["issued"] <= before.reads[-1].ended + TURN:
+            self._tests[before.reads[-1].key] += 1
+        self._open[core] = Acquisition(core, row["issued"], row["ended"], row["elsewhere"], bool(WAITING.search(code)),
+                                       tries=bool(TRYING.search(code)), code=function)
+        self.attempts.append(self._open[core])
 
     def accessed(self, row: dict[str, Any]) -> None:
         core, code = row["core"], _code(row)
@@ -139,19 +184,19 @@ class Lock:
             library = bool(LOCKING.search(code))
             self.locking = self.locking or library
             self.shared = self.shared or bool(SHARED.search(code))
-            self._open[core] = Acquisition(core, row["issued"], row["ended"], row["elsewhere"], bool(WAITING.search(code)),
-                                           tries=bool(TRYING.search(code)))
-            self.attempts.append(self._open[core])
+            self._attempt(row, code)
         elif row["va"] != self.va:
             self.beside(row)
+        else:
+            self._read(now, row)
 
     def summary(self, p: Point) -> dict[str, Any]:
         """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links. Waits are
         None if there are none, or if they are longer than the cores can have waited."""
-        ordered = _acquired(self)
+        ordered, tested = _acquired(self), self.tested()
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
-        held = [one.released - one.got for one in ordered if one.released is not None]
-        waits = [one.got - one.asked for one in ordered]
+        held = [one.released - one.entered(tested) for one in ordered if one.released is not None]
+        waits = [one.entered(tested) - one.asked for one in ordered]
         known = bool(waits) and sum(waits) <= p.waitable_fs
         hops = [hops for a, b in handed if (hops := _hops(p, a.core, b.core)) is not None]
         return {"name": self.name, "kind": self.kind, "type": self.type, "address": self.line + self.first, "virtual_address": self.va,
@@ -180,12 +225,21 @@ def _of_condition(row: dict[str, Any]) -> bool:
     return False
 
 
+def _locking_function(row: dict[str, Any]) -> str:
+    """The innermost function of an access that is named like one that takes a lock; empty: none."""
+    for call in [*(row["inlined"] or "").split("; "), row["function"].split(":", 1)[-1]]:
+        if LOCKING.search(function := call.split(" called at ")[0]):
+            return "" if RELEASING.search(function) else function
+    return ""
+
+
 class Failures:
     """Which attempts of a lock have failed, by the holds of other cores."""
 
     def __init__(self, lock: Lock) -> None:
         self._touched = lock.touched
-        released = [(one.got, one.released, one.core) for one in lock.attempts if one.released is not None]
+        tested = lock.tested()
+        released = [(one.entered(tested), one.released, one.core) for one in lock.attempts if one.released is not None]
         used = [(one.got, one.used, one.core) for one in lock.attempts if one.released is None and one.used]
         self._holds = [] if lock.shared else sorted([*lock.retaken, *released])
         self._uses = [] if lock.shared else sorted(used)  # holds that last at least until then, if the data is the holder's
@@ -216,7 +270,7 @@ def _within(one: Acquisition, holds: list[tuple[int, int, int]]) -> bool:
 
 def _acquired(lock: Lock) -> list[Acquisition]:
     """The acquisitions that the attempts on a lock, in order of `got`, make up, in that order."""
-    failures = Failures(lock)
+    failures, tested = Failures(lock), lock.tested()
     found: dict[int, Acquisition] = {}  # by the number of the last attempt
     last: dict[int, tuple[int, Acquisition]] = {}  # by core
     for number, attempt in enumerate(lock.attempts):
@@ -229,7 +283,7 @@ def _acquired(lock: Lock) -> list[Acquisition]:
         last[one.core] = number, one
         if not failures.of(attempt):
             found[number] = one
-    return list(found.values())
+    return sorted(found.values(), key=lambda one: one.entered(tested))
 
 
 def document(p: Point) -> dict[str, Any]:
@@ -298,7 +352,7 @@ class Words:
         self._touched[row["line"]].append((row["ended"], row["core"]))
         for lock in self._by_line.get(row["line"], ()):
             if lock is not its:
-                lock.beside(row)
+                lock.beside(row, its)
 
     def of(self, row: dict[str, Any]) -> Lock | None:
         """The word that an access belongs to; a locked operation outside of known fields begins one."""

@@ -122,6 +122,22 @@ def test_readers_of_a_rwlock_hold_it_together(made: Any) -> None:
     assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS
 
 
+def test_code_that_reads_the_lock_after_its_locked_operation_waits_until_the_last_such_read(made: Any) -> None:
+    take, give = "libc.so.6:pthread_rwlock_rdlock", "libc.so.6:pthread_rwlock_unlock"
+    read = {"kind": "load", "byte": 8}
+    rows = [access(1, 20, 10, take), access(1, 100, 10, take, **read), access(1, 150, 10, give)]
+    (lock,) = made(rows)
+    assert (lock["acquisitions"], lock["waited_longest"], lock["held"]) == (1, 90 * NS, 50 * NS)
+    (lock,) = made([*rows[:1], access(1, 50, 10, "bank:change", byte=40), *rows[1:]])
+    assert (lock["waited_longest"], lock["held"]) == (10 * NS, 130 * NS), "the core has done other work before the read"
+
+
+def test_a_read_right_before_an_attempt_is_no_wait_of_the_acquisition_before(made: Any) -> None:
+    take = "bank:spin_lock"
+    (lock,) = made([access(0, 0, 10, take), access(0, 300, 10, take, "load"), access(0, 315, 10, take)])
+    assert lock["acquisitions"] == 2 and lock["waited_longest"] == 10 * NS
+
+
 def test_an_attempt_that_does_not_wait_is_no_part_of_the_next_acquisition(made: Any) -> None:
     (lock,) = made([access(0, 0, 10, TAKE), access(1, 20, 10, "bank:pthread_mutex_trylock"), access(0, 60, 10, GIVE),
                     access(1, 900, 10, TAKE)])
