@@ -7,10 +7,10 @@ before the thread sleeps), and the release.
 
 A failed attempt takes the line away from the holder, so the next access of the holder to the line misses and is recorded. An attempt
 has therefore failed in three cases only. It is within another core's hold whose release is recorded. Or the holder accesses other data of
-the line after it, and the core attempts again as soon as it has lost the line, as a core does that spins (the release may then hit). Or the
-core's next attempt is in code that runs after a failed attempt only. Any other attempt counts as an acquisition. The wait does not extend
-over other work: between two attempts of one acquisition, the core has no recorded access of user code to another line, except in code that
-takes locks.
+the line after it, and the core spins: it attempts again as soon as it has lost the line, or next reads the word that its code reads right
+before an attempt (the release may then hit). Or the core's next attempt is in code that runs after a failed attempt only. Any other attempt
+counts as an acquisition. The wait does not extend over other work: between two attempts of one acquisition, the core has no recorded access
+of user code to another line, except in code that takes locks.
 
 The code that takes a lock may wait after its locked operation: a reader of a rwlock adds itself and then reads a word that the writer
 changes, and a ticket lock's core reads the ticket that is served. Such reads are part of the wait, up to the last one before the core
@@ -238,8 +238,8 @@ class Failures:
 
     def __init__(self, lock: Lock) -> None:
         self._touched = lock.touched
-        tested = lock.tested()
-        released = [(one.entered(tested), one.released, one.core) for one in lock.attempts if one.released is not None]
+        self._tested = lock.tested()
+        released = [(one.entered(self._tested), one.released, one.core) for one in lock.attempts if one.released is not None]
         used = [(one.got, one.used, one.core) for one in lock.attempts if one.released is None and one.used]
         self._holds = [] if lock.shared else sorted([*lock.retaken, *released])
         self._uses = [] if lock.shared else sorted(used)  # holds that last at least until then, if the data is the holder's
@@ -254,7 +254,10 @@ class Failures:
         return one.released is None and (_within(one, self._holds) or (_within(one, self._uses) and self._spins(one)))
 
     def _spins(self, one: Acquisition) -> bool:
-        """Whether the core attempts again as soon as another core has taken the line."""
+        """Whether the core attempts again as soon as another core has taken the line, or reads what it tests and nothing else before it
+        does."""
+        if one.reads and one.reads[0].key in self._tested:
+            return True
         again, touched = self._next.get(id(one)), self._touched
         at = bisect_right(touched, (one.got, LAST_CORE))
         while at < len(touched) and touched[at][1] == one.core:

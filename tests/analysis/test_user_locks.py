@@ -124,8 +124,7 @@ def test_readers_of_a_rwlock_hold_it_together(made: Any) -> None:
 
 def test_code_that_reads_the_lock_after_its_locked_operation_waits_until_the_last_such_read(made: Any) -> None:
     take, give = "libc.so.6:pthread_rwlock_rdlock", "libc.so.6:pthread_rwlock_unlock"
-    read = {"kind": "load", "byte": 8}
-    rows = [access(1, 20, 10, take), access(1, 100, 10, take, **read), access(1, 150, 10, give)]
+    rows = [access(1, 20, 10, take), access(1, 100, 10, take, "load", 8), access(1, 150, 10, give)]
     (lock,) = made(rows)
     assert (lock["acquisitions"], lock["waited_longest"], lock["held"]) == (1, 90 * NS, 50 * NS)
     (lock,) = made([*rows[:1], access(1, 50, 10, "bank:change", byte=40), *rows[1:]])
@@ -157,6 +156,16 @@ def test_a_spinning_core_waits_for_a_holder_that_writes_data_on_the_locks_line(m
     assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["waited_longest"] == (78 - 20) * NS
     (lock,) = made([*rows[:-1], access(1, 600, 10, "bank:work")])
     assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS, "a core that does not attempt again at once has not waited"
+
+
+def test_a_core_that_spins_by_reading_waits_for_a_holder_that_writes_data_on_the_locks_line(made: Any) -> None:
+    take = "libc.so.6:pthread_spin_lock"
+    rows = [access(0, 0, 10, take), access(1, 20, 10, take), access(0, 31, 5, "bank:work", "load", 40),
+            access(0, 400, 10, "bank:work", "store", 40), access(1, 412, 10, take, "load"), access(1, 425, 10, take)]
+    (lock,) = made(rows)
+    assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["waited_longest"] == (435 - 20) * NS
+    (lock,) = made([*rows, access(1, 100, 10, "bank:other", "load", line=0x3000, va=VA + 0x2000)])
+    assert lock["acquisitions"] == 3 and lock["waited_longest"] == 10 * NS, "a core that does other work has not waited"
 
 
 def test_a_core_that_accesses_other_data_between_two_attempts_has_not_waited(made: Any) -> None:
