@@ -17,8 +17,9 @@ changes, and a ticket lock's core reads the ticket that is served. Such reads ar
 accesses anything else. A word that the code reads right before it attempts (`Lock.tested`) only says whether the lock is free.
 
 A release that hits is not recorded: a lock that no other core wants stays in its core's cache. So hold times are known only where the
-release missed. If a core releases a lock and takes it again within its cache, only the first release counts. Of a lock that several may
-hold, such as a rwlock, only the code of the next attempt says that an attempt has failed.
+release missed and is that of the recorded acquisition (`Lock._held_until`). If a core releases a lock and takes it again within its cache,
+only the first release counts. Of a lock that several may hold, such as a rwlock, only the code of the next attempt says that an attempt has
+failed.
 
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
@@ -75,6 +76,7 @@ FUTEX = """
 
 
 Key = tuple[str, int]  # of a read: the function, and the byte of the line
+Touch = tuple[int, int, "Lock | None"]  # the end of an access of a line, its core, and the word that it belongs to
 
 
 @dataclass
@@ -97,6 +99,7 @@ class Acquisition:
     again: bool = False  # its code waits for a lock that the core's attempt before did not get
     used: int = 0  # end of the last access to other data of the line before the core's next attempt
     released: int | None = None
+    leaving: int = 0  # begin of the first access in releasing code
     given: bool = False  # the release changed the lock's word: what follows in releasing code is not part of it
     last: int = 0  # end of the last access in releasing code
     tries: bool = False  # does not wait for the lock if it fails
@@ -128,7 +131,7 @@ class Lock:
     attempts: list[Acquisition] = field(default_factory=list)
     # Of cores that took the lock again within their caches: when each had released it, when it did so next, and who.
     retaken: list[tuple[int, int, int]] = field(default_factory=list)
-    touched: list[tuple[int, int]] = field(default_factory=list)  # of the line: the end of each access, and who
+    touched: list[Touch] = field(default_factory=list)  # accesses of the line
     reads: Counter[Key] = field(default_factory=Counter)  # by code that takes the lock
     _tests: Counter[Key] = field(default_factory=Counter)  # those right before an attempt
     _open: dict[int, Acquisition] = field(default_factory=dict)
@@ -174,6 +177,9 @@ class Lock:
             given = row["kind"] != "load" and row["va"] == self.va
             if not now:
                 return
+            now.leaving = now.leaving or row["issued"]
+            if now.released is not None and row["issued"] > now.last + TURN:  # another release: that of the acquisition hit its word
+                now.given = given = True
             if not now.given:
                 now.released, now.given = row["ended"], given
             elif given:
@@ -190,12 +196,25 @@ class Lock:
         else:
             self._read(now, row)
 
+    def _held_until(self, one: Acquisition, released: int) -> bool:
+        """Whether the release is of this acquisition. If the core first lost the line to an access of other data, it may have released
+        the lock and taken it again before; it has not if it then held the lock, without the line, for at least as long as before."""
+        touched, entered = self.touched, one.entered(self.tested())
+        at = bisect_right(touched, (entered, LAST_CORE))
+        while at < len(touched) and touched[at][1] == one.core:
+            at += 1
+        if at == len(touched) or touched[at][0] > released or touched[at][2] is self:
+            return True
+        lost = touched[at][0]
+        back = next((touched[after][0] for after in range(at, len(touched)) if touched[after][1] == one.core), released)
+        return back >= one.leaving and lost - entered <= released - lost
+
     def summary(self, p: Point) -> dict[str, Any]:
         """Times in fs. Hand-offs are between successive holders on different cores; `hops` is their mean distance in links. Waits are
         None if there are none, or if they are longer than the cores can have waited."""
         ordered, tested = _acquired(self), self.tested()
         handed = [(a, b) for a, b in zip(ordered, ordered[1:], strict=False) if a.core != b.core]
-        held = [one.released - one.entered(tested) for one in ordered if one.released is not None]
+        held = [one.released - one.entered(tested) for one in ordered if one.released is not None and self._held_until(one, one.released)]
         waits = [one.entered(tested) - one.asked for one in ordered]
         known = bool(waits) and sum(waits) <= p.waitable_fs
         hops = [hops for a, b in handed if (hops := _hops(p, a.core, b.core)) is not None]
@@ -336,7 +355,7 @@ class Words:
     def __init__(self, p: Point) -> None:
         self.all: list[Lock] = []
         self._by_line: dict[int, list[Lock]] = {}
-        self._touched: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._touched: dict[int, list[Touch]] = defaultdict(list)
         for row in p.database.rows("""SELECT line, "first", bytes, name, kind, type FROM fields WHERE point = ?
                                       ORDER BY line, use, "first" """, p.name):
             if row["type"]:
@@ -352,7 +371,7 @@ class Words:
 
     def touch(self, row: dict[str, Any], its: Lock | None) -> None:
         """Records an access, to the word `its`, for the words of the line."""
-        self._touched[row["line"]].append((row["ended"], row["core"]))
+        self._touched[row["line"]].append((row["ended"], row["core"], its))
         for lock in self._by_line.get(row["line"], ()):
             if lock is not its:
                 lock.beside(row, its)

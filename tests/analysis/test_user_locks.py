@@ -109,6 +109,21 @@ def test_a_hold_ends_with_its_first_release_where_the_lock_was_taken_again_withi
     assert lock["acquisitions"] == 1 and lock["held"] == 60 * NS
 
 
+def test_a_release_whose_last_operation_hit_does_not_extend_to_the_next_one(made: Any) -> None:
+    (lock,) = made([access(0, 0, 10, TAKE), access(0, 60, 10, GIVE, "load", 16), access(0, 72, 10, GIVE, "store", 8),
+                    access(0, 900, 10, GIVE, "load", 16), access(0, 912, 10, GIVE, "store", 8)])
+    assert lock["acquisitions"] == 1 and lock["held"] == 72 * NS
+
+
+def test_a_hold_in_which_other_data_took_the_line_late_is_not_known_as_the_lock_may_have_been_taken_again(made: Any) -> None:
+    take, give = access(0, 0, 10, TAKE), access(0, 600, 10, GIVE)
+    holds = [(lock["held"], lock["held_known"]) for at in (100, 500)
+             for lock in made([take, access(1, at, 10, "bank:change", "store", 40), give])]
+    assert holds == [(600 * NS, 1), (None, 0)]
+    (lock,) = made([take, access(1, 500, 10, TAKE), give])
+    assert lock["held"] == 600 * NS, "an attempt on the lock takes the line within a hold"
+
+
 def test_a_failed_attempt_while_the_lock_was_taken_again_within_its_cache_is_no_acquisition(made: Any) -> None:
     take, give = "bank:spin_lock", "bank:spin_unlock"
     (lock,) = made([access(0, 0, 10, take), access(0, 60, 10, give, "store"), access(1, 80, 10, take),
