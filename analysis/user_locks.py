@@ -330,7 +330,7 @@ def known(p: Point) -> bool:
 
 
 def locks(p: Point) -> list[dict[str, Any]]:
-    """Of a point with recorded transactions; those with the most waiting first, with the kernel's futex code."""
+    """Of a point with recorded transactions; those with the most waiting first, with the kernel's futex code (`_place`)."""
     file = scan(recorded(p, *COLUMNS))
     database = connect()
     found = Words(p)
@@ -346,7 +346,13 @@ def locks(p: Point) -> list[dict[str, Any]]:
     for lock in kept:
         lock.spin = _spin(p, lock)
     rows = [lock.summary(p) for lock in kept]
-    return sorted(rows, key=lambda one: (-(one["stall"] + one["spin"] + one["futex_stall"]), one["address"]))
+    return sorted(rows, key=_place)
+
+
+def _place(one: dict[str, Any]) -> tuple[bool, int, int, int]:
+    """A lock that was taken once, by one core, comes after those that may have been waited for, such as one in each thread's block."""
+    once = one["acquisitions"] <= 1 and one["cores"] <= 1
+    return once, -(one["stall"] + one["spin"] + one["futex_stall"]), -one["acquisitions"], one["address"]
 
 
 class Words:
@@ -412,17 +418,23 @@ def _spin(p: Point, lock: Lock) -> int:
     return int(row["spin"])
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def text(made: dict[str, Any]) -> Iterator[str]:
     """The object as lines for people."""
-    yield f"{made['point']}: {len(made['locks'])} locks of user programs"
+    yield f"{made['point']}: {_count(len(made['locks']), 'lock')} of user programs"
     for one in made["locks"][:20]:
         yield f"{one['wait_share']:7.1%}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
-        held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {one['held_known']:,} known holds)"
+        held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {_count(one['held_known'], 'known hold')})"
         waiters, wait = "", "how long cores waited is not known"
         if one["waited"] is not None:
             waiters = f", {one['waiters']:.2f} waiting on average"
             wait = f"a wait takes {one['waited'] / NS:,.0f} ns, the longest {one['waited_longest'] / NS:,.0f} ns"
-        yield f"         {one['acquisitions']:,} acquisitions by {one['cores']} cores{waiters}{held}; {wait}"
+        yield f"         {_count(one['acquisitions'], 'acquisition')} by {_count(one['cores'], 'core')}{waiters}{held}; {wait}"
         distance = "" if one["hops"] is None else f" over {one['hops']:.1f} links on average"
-        futex = f"; {one['futex_waits']:,} futex waits, {one['futex_stall'] / US:,.1f} us stall in futex code" if one["futex_stall"] else ""
-        yield f"         {one['handoffs']:,} hand-offs to another core{distance}{futex}"
+        futex = ""
+        if one["futex_stall"]:
+            futex = f"; {_count(one['futex_waits'], 'futex wait')}, {one['futex_stall'] / US:,.1f} us stall in futex code"
+        yield f"         {_count(one['handoffs'], 'hand-off')} to another core{distance}{futex}"

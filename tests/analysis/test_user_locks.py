@@ -225,6 +225,15 @@ def test_counts_of_a_condition_variable_are_no_lock(made: Any) -> None:
     assert len(made([access(0, 0, 10, "bank:std::sys::sync::condvar::futex::Condvar::wait", **lock_again)], typed=False)) == 1
 
 
+def test_a_lock_that_one_core_took_once_comes_last_and_the_text_counts_it_in_the_singular(made: Any) -> None:
+    once = access(0, 0, 500, "ld.so:lock_thread", line=0x2000, name="thread", name_kind="heap")
+    twice = [access(1, at, 5, TAKE, line=0x3000, name="twice", name_kind="heap") for at in (0, 200)]
+    found = made([once, *twice], typed=False)
+    assert [lock["name"] for lock in found] == ["twice", "thread"]
+    lines = list(user_locks.text({"point": "p", "locks": found[1:]}))
+    assert lines[0] == "p: 1 lock of user programs" and lines[2].strip().startswith("1 acquisition by 1 core, ")
+
+
 def test_a_counter_that_locked_operations_change_is_no_lock(made: Any) -> None:
     assert made([access(0, 0, 10, "bank:count", byte=40), access(1, 20, 10, "bank:count", byte=40)]) == []
 
