@@ -168,7 +168,7 @@ class Lock:
         now = self._open.get(core)
         self.stall += row["exposed"]
         if not row["user"]:
-            if now and row["kind"] == "load" and row["va"] == self.va:
+            if now and row["kind"] == "load" and (self.shared or row["va"] == self.va):  # threads sleep on other words of a rwlock
                 now.futex_waits += 1
             return
         self.cores.add(core)

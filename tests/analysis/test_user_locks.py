@@ -79,6 +79,12 @@ def test_futex_waits_and_the_kernels_futex_code_belong_to_the_lock_that_the_core
     assert lock["futex_waits"] == 1 and lock["futex_stall"] == 7 * NS
 
 
+def test_sleeps_on_another_word_of_a_rwlock_are_its_futex_waits(made: Any) -> None:
+    sleep = access(0, 20, 5, "__get_user_nocheck_4", "load", 8, user=False)
+    assert [lock["futex_waits"] for take in ("bank:pthread_rwlock_wrlock", TAKE)
+            for lock in made([access(0, 0, 10, take), sleep], typed=False)] == [1, 0]
+
+
 def test_a_lock_without_a_type_is_known_by_the_functions_that_change_it(made: Any) -> None:
     (lock,) = made([{**row, "name": "heap of bank", "name_kind": "heap"} for row in CONTENDED[:-1]], typed=False)
     assert lock["name"] == "heap of bank" and lock["type"] == "" and lock["acquisitions"] == 3
