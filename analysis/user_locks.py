@@ -201,7 +201,7 @@ class Lock:
         the lock and taken it again before; it has not if it then held the lock, without the line, for at least as long as before."""
         touched, entered = self.touched, one.entered(self.tested())
         at = bisect_right(touched, (entered, LAST_CORE))
-        while at < len(touched) and touched[at][1] == one.core:
+        while at < len(touched) and touched[at][1] == one.core and touched[at][0] <= released:
             at += 1
         if at == len(touched) or touched[at][0] > released or touched[at][2] is self:
             return True
@@ -291,7 +291,7 @@ def _within(one: Acquisition, holds: list[tuple[int, int, int]]) -> bool:
 
 
 def _acquired(lock: Lock) -> list[Acquisition]:
-    """The acquisitions that the attempts on a lock, in order of `got`, make up, in that order."""
+    """The acquisitions that the attempts on a lock, in order of `got`, make up, in the order in which the cores entered."""
     failures, tested = Failures(lock), lock.tested()
     found: dict[int, Acquisition] = {}  # by the number of the last attempt
     last: dict[int, tuple[int, Acquisition]] = {}  # by core
