@@ -59,7 +59,7 @@ UNEXPLAINED = """
     QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
 SHARING = "class IN ('true_sharing', 'false_sharing')"
-# Another core is the last writer than after this core's previous transaction: a prefetch has brought that one the right to write.
+# The last writer is another one than after this core's previous transaction: a prefetch has brought that one the right to write.
 WRITTEN_SINCE = """(writer IS DISTINCT FROM writer_before
                     AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""
 RULES = {

@@ -150,7 +150,8 @@ def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
 
 
 def _are_lock_and_its_data(line: LineMap, written: list[Area]) -> bool:
-    """Whether the fields are one lock, which most of the waiting is for, and others that only cores write which take this lock."""
+    """Whether the fields are one lock, which most of the waiting is for, and others that no core is known to write which does not
+    take this lock. Without recorded cores, they count as the lock's: false sharing is then the class of its waiters' misses, too."""
     locks = [area for area in written if _is_lock(area)]
     cores = set[int]().union(*(area.writers for area in locks))
     return (len({lock_of(area.name, area.kind) or area.name for area in locks}) == 1
