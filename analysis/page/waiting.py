@@ -48,7 +48,7 @@ def user_locks(p: Point) -> str:
     return _block("Locks of programs", "Words that user code changes with locked operations, and whose name, type or functions are those "
                   "of a lock. Waiters are an average over the windows; a wait lasts from the first attempt to the acquisition. Hand-offs "
                   "go to another core; their distance is in links. A release that hits in its core's cache is not recorded: hold times "
-                  "are medians of the other acquisitions. Waits are left empty where they are not known.",
+                  "are medians of those that are known. Waits are left empty where they are not known.",
                   ("lock", "of all waiting", "waiters", "acquisitions", "wait, mean (ns)", "longest (ns)", "held (ns)", "hand-offs",
                    "distance", "futex waits", "futex stall (µs)"), [
                       (code(one["name"]), esc(percent(one["wait_share"], 1)), "" if one["waiters"] is None else number(one["waiters"], 2),
