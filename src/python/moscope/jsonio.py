@@ -145,8 +145,12 @@ def _replace_entries(path: Path, partial: Path) -> None:
 
 
 def _remove_leftovers(folder: Path, name: str) -> None:
-    pattern = re.compile(re.escape(f".{name}.") + r"(partial|old)-(\d+)")
     for sibling in folder.iterdir():
-        match = pattern.fullmatch(sibling.name)
-        if match and not Path("/proc", match.group(2)).exists():
+        if is_leftover(sibling, re.escape(name)):
             shutil.rmtree(sibling, ignore_errors=True)
+
+
+def is_leftover(folder: Path, names: str = ".+") -> bool:
+    """Whether a process that has ended left this folder under a temporary name. `names`: the pattern of its name as a result."""
+    match = re.fullmatch(rf"\.{names}\.(?:partial|old)-(\d+)", folder.name)
+    return match is not None and not Path("/proc", match[1]).exists()

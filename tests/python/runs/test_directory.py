@@ -2,6 +2,7 @@
 """The run directory: what is finished is found again, what was measured otherwise is not mixed with it."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +18,7 @@ from moscope.runs import directory, main
 from moscope.runs.options import Plan
 
 MakePlan = Callable[..., Plan]
+NO_PROCESS = 4_194_999  # more than any process has
 
 
 def measured(plan: Plan, cores: int, **more: Any) -> None:
@@ -93,8 +95,15 @@ def test_options_that_were_refused_before_any_point_was_measured_can_be_correcte
 
 def test_a_run_that_ends_without_a_point_gives_up_its_options_though_a_killed_process_left_a_folder(plan: MakePlan) -> None:
     with directory.opened(plan(1)):
-        (plan(1).out / "points/.fake-distro-1.partial-7").mkdir()
+        (plan(1).out / f"points/.fake-distro-1.partial-{NO_PROCESS}").mkdir()
     assert directory.open_for(plan(1, seed=2)) == {}
+
+
+def test_a_run_that_ends_without_a_point_keeps_the_options_of_one_that_measures_in_the_same_folder(plan: MakePlan) -> None:
+    with directory.opened(plan(1)):
+        (plan(1).out / f"points/.fake-distro-1.partial-{os.getpid()}").mkdir()
+    with pytest.raises(UserError, match="seed 1, not 2"):
+        directory.open_for(plan(1, seed=2))
 
 
 def test_a_run_with_a_point_keeps_its_options(plan: MakePlan) -> None:

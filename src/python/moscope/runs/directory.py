@@ -73,8 +73,8 @@ def release(out: Path) -> None:
 
 
 def holds_points(out: Path) -> bool:
-    """Folders under temporary names, which a process that was killed has left, are no points."""
-    return any(not folder.name.startswith(".") for folder in (out / "points").iterdir())
+    """Or points under way. Folders that a killed process has left are neither."""
+    return any(not jsonio.is_leftover(folder) for folder in (out / "points").iterdir())
 
 
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
