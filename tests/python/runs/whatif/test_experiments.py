@@ -155,6 +155,13 @@ def test_documents_of_something_else_are_no_run_to_repeat(options: Any, run: Any
         main.again.plan_of(tmp_path)
 
 
+@pytest.mark.parametrize(("file", "what"), [("sweep.json", "a sweep"), ("point.json", "one point")])
+def test_a_sweep_and_a_point_are_not_repeated(file: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / file).write_text("{}")
+    assert cli.main(["what-if", str(tmp_path), "--all", "3"]) == errors.UserError.exit_code
+    assert capsys.readouterr().err == f"{tmp_path}: holds {what}: expected the folder that `moscope run --out` wrote\n"
+
+
 def test_a_run_whose_config_is_null_is_repeated(tmp_path: Path) -> None:
     for name, document in ((directory.IDENTITY, {"machine": "small", "set": [], "seed": 1, "points": []}), ("run.json", {"config": None})):
         (tmp_path / name).write_text(json.dumps(document))

@@ -108,7 +108,11 @@ def _earlier(file: Path, now: dict[str, Any]) -> list[dict[str, Any]]:
 def _point(asked: Asked) -> tuple["Run", "Point"]:
     from analysis import RunDirectoryError, load
     from analysis.page.document import default_point
+    from analysis.run_directory import is_point, is_sweep
 
+    for what, holds in (("a sweep", is_sweep), ("one point", is_point)):
+        if holds(asked.run_dir):
+            raise UserError(f"{asked.run_dir}: holds {what}: expected the folder that `moscope run --out` wrote")
     try:
         found = load(asked.run_dir)
     except RunDirectoryError as error:
