@@ -21,7 +21,7 @@ from analysis.sweep import curves, expression, topologies
 from analysis.sweep.main import LIST, main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
 from moscope import cli
-from moscope.commands import report  # noqa: F401  registers itself
+from moscope.commands import export, report  # noqa: F401  register themselves
 from moscope.sweeps import report as sweep_report
 
 AXES: dict[str, list[Any]] = {
@@ -146,12 +146,16 @@ def test_of_a_sweep_a_map_locks_or_audit_is_refused_with_the_folders_of_its_poin
                                        f"{folder}/points/p0, {folder}/points/p1\n")
 
 
-def test_the_folder_of_one_point_is_read_as_a_run_but_gets_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_folder_of_one_point_is_read_and_exported_but_gets_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(2,)) / "points/exim-distro-2"
     run = analysis.load(folder)
     assert [point.name for point in run.points] == ["exim-distro-2"] and run.problems == []
     assert cli.main(["report", str(folder)]) == 2
     assert "holds one point: expected --line, --locks or --audit" in capsys.readouterr().err
+    assert cli.main(["export", str(folder), "--to", "c2c", "--out", str(tmp_path / "out")]) == 2
+    assert "--detail full" in capsys.readouterr().err
+    assert cli.main(["export", str(folder), "--to", "pprof", "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/out/exim-distro-2.pprof.pb.gz\n"
 
 
 def test_a_default_figure_places_all_axes(sweep: Sweep) -> None:

@@ -12,7 +12,8 @@ from moscope.cli import SIMULATED, Shared, command
 
 @command(fills_out=True, unused=SIMULATED)
 def export(shared: Shared,
-           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
+           run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`, or the folder of a "
+                                                                           "point.")],
            to: Annotated[str, typer.Option(metavar="FORMAT", help="perfetto (trace), pprof (profile), collapsed (stacks for flame graphs) "
                                                                   "or c2c (tables of perf c2c as CSV). perfetto and c2c need a run "
                                                                   "with --detail full.")],
