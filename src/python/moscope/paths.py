@@ -7,6 +7,7 @@ Everything is derived from this file's own place, so a checkout and an installat
 """
 
 import os
+import sys
 from pathlib import Path
 
 VARIANTS = ("opt", "debug", "asan")
@@ -27,6 +28,12 @@ def root() -> Path:
 def import_dir() -> Path:
     """The folder from which Python imports `moscope`."""
     return PACKAGE.parent
+
+
+def import_analysis() -> None:
+    """Lets `import analysis` find the package beside moscope, behind all that Python finds otherwise."""
+    if str(root()) not in sys.path:
+        sys.path.append(str(root()))
 
 
 def variant() -> str:

@@ -31,7 +31,7 @@ def compare(shared: Shared,
     from moscope.errors import UserError, unknown_name
     from moscope.traces.files import check_target
 
-    sys.path.append(str(paths.root()))
+    paths.import_analysis()
     from analysis import RunDirectoryError
     from analysis.comparison import condition, pairs, sides, text
 

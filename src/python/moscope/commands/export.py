@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope export`: what a run recorded, in formats of other tools."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ def export(shared: Shared,
     from moscope.errors import UserError, unknown_name
     from moscope.runs.options import given_time
 
-    sys.path.append(str(paths.root()))
+    paths.import_analysis()
     from analysis import RunDirectoryError, exports, load
     from analysis.page.document import default_point
 

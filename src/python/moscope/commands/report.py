@@ -31,7 +31,7 @@ def report(shared: Shared,
     from moscope import errors, paths
     from moscope.errors import UserError
 
-    sys.path.append(str(paths.root()))
+    paths.import_analysis()
     from analysis import RunDirectoryError
 
     if sum((line is not None, audit, locks)) > 1:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Derives a point's summary from its tables: the hottest lines and names, and one sentence on what limits the point."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +43,7 @@ def namer(system: System, kernel: Kernel, programs: dict[str, Path], root_image:
 
 def database(tables: Tables) -> "Database":
     """The tables as a database, for queries; reports use the same queries."""
-    if str(paths.root()) not in sys.path:
-        sys.path.append(str(paths.root()))
+    paths.import_analysis()
     from analysis.database import Database
 
     return Database({"": vars(tables)})

@@ -2,7 +2,6 @@
 """Runs the experiments of `moscope what-if` and makes its document."""
 
 import hashlib
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,8 +53,7 @@ class Experiment:
 
 def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError]]:
     """The document, and the errors of experiments that failed."""
-    if str(paths.root()) not in sys.path:
-        sys.path.append(str(paths.root()))
+    paths.import_analysis()
     found, chosen = _point(asked)
     experiments = _experiments(asked, chosen)
     plan = again.plan_of(asked.run_dir)

@@ -122,8 +122,7 @@ class Run(Job):
         """The sums over lines with the same name and kind, as in the tables of a run."""
         import duckdb
 
-        if str(paths.root()) not in sys.path:
-            sys.path.append(str(paths.root()))
+        paths.import_analysis()
         from analysis.database import NAMES
 
         lines = f"(SELECT *, stall + spin AS waiting FROM {scan(folder / 'lines.parquet')})"
