@@ -11,7 +11,7 @@ LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing befo
     "precharge": Member("tRP of a request that came too late to overlap it with other bursts",
                         "closing rows that requests of other streams left open (tRP)"),
     "activate": Member("tRCD of a request that came too late to overlap it with other bursts", "opening rows (tRCD)"),
-    "activate_rate": Member("activates of one rank need a distance: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
+    "activate_rate": Member("activates of one rank must be some time apart: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
     "turnaround": Member("the bus changed direction: tWTR, tRTW", "the bus changing direction (tWTR)"),
     "rank_switch": Member("the bus changed to another rank: tRTRS", "the bus changing rank"),
     "refresh": Member("the rank was in refresh or waited for its refresh: tRFC", "refresh (tRFC)"),

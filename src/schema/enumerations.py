@@ -21,8 +21,8 @@ MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; 
     "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8a7d42"), rank=5),
     "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
     "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
-    "secondary": Member("an older miss or a prefetch of the core had asked for the line already; the class of the older miss, if there "
-                        "is one, says why it was not there",
+    "secondary": Member("an older miss or a prefetch of the core had already requested the line; the class of the older miss, if "
+                        "there is one, says why the line was absent",
                         noun="secondary misses", colours=("#667788", "#93a5b8"), rank=3),
     "true_sharing": Member("another core has written bytes of this access since the core had the line",
                            colours=("#cc3311", "#e8573a"), rank=1),

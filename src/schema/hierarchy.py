@@ -46,16 +46,16 @@ class ProbeFilter(Described):
 class Latencies(Described):
     """What each step of an access costs by itself."""
 
-    l1_hit: Cycles = param("load to use in the first-level cache, core cycles", least="1cycle", most=MOST_CYCLES)
+    l1_hit: Cycles = param("load-to-use latency of the first-level cache, core cycles", least="1cycle", most=MOST_CYCLES)
     l2_hit: Cycles = param("from the L1 miss until the data of the L2 is used, core cycles", most=MOST_CYCLES)
     l2_miss: Cycles = param("from a core to its L3, past the L2: requests, victims and answers to probes, core cycles", most=MOST_CYCLES)
     done: Cycles = param("from the last response at the core until the core reports completion to the home, core cycles", most=MOST_CYCLES)
     l3_hit: Cycles = param("from a request's arrival at the L3 to its data, northbridge cycles", most=MOST_CYCLES)
     l3_miss: Cycles = param("from a request's arrival at the L3 to the request to the home, northbridge cycles", most=MOST_CYCLES)
-    core_tags: Cycles = param("a probe's look-up in the tags of cores that do not have the line, northbridge cycles", most=MOST_CYCLES)
+    core_tags: Cycles = param("a probe's lookup in the tags of cores that do not have the line, northbridge cycles", most=MOST_CYCLES)
     probe_response: Cycles = param("from the last core's answer to a probe to the chip's response, northbridge cycles", most=MOST_CYCLES)
-    home: Cycles = param("until the home agent sends data or a grant, northbridge cycles", most=MOST_CYCLES)
-    probe_filter: Cycles = param("the look-up before the home sends probes, northbridge cycles", most=MOST_CYCLES)
+    home: Cycles = param("the home agent's work until it sends data or a grant, northbridge cycles", most=MOST_CYCLES)
+    probe_filter: Cycles = param("the lookup before the home sends probes, northbridge cycles", most=MOST_CYCLES)
     memory_controller: Cycles = param("from a request's arrival at the home to its place in the DRAM queue, northbridge cycles",
                                       most=MOST_CYCLES)
     dma: Cycles = param("from a device's request to the crossbar, northbridge cycles", most=MOST_CYCLES)

@@ -48,7 +48,7 @@ class Links(Described):
 
     width: Width = param("bits in each direction")
     clock: Frequency = param("the link's clock; two transfers per clock")
-    latency: Time = param("wire, serialiser and synchronisation, one way; serialization of the packet is added", least="1fs", most="1ms")
+    latency: Time = param("wire, serializer and synchronisation, one way; serialization of the packet is added", least="1fs", most="1ms")
     credits: Credits
     packets: Packets
 
@@ -64,7 +64,7 @@ class LinkSettings(Described):
     b: Count = param("the router at the other end", least=0)
     width: Width = param("bits in each direction", least="x2", most="x1024")
     clock: Frequency = param("the link's clock; two transfers per clock", least="1Hz")
-    latency: Time = param("wire, serialiser and synchronisation, one way; serialization of the packet is added")
+    latency: Time = param("wire, serializer and synchronisation, one way; serialization of the packet is added")
     credit_sets: Count = param("multiplier of the buffers of the network's channels and free list", Count(1, "a link of one set"),
                                least=1, most=64)
 

@@ -22,22 +22,22 @@ class Nic(Described):
                                  least=1, most=1000000)
     link_latency: Time = param("latency of link, switch and the client's card, one way", default=Time("5us", "assumed"), least="1ns",
                                most="100ms")
-    in_per_second: Count = param("packets per second that the card receives at most; 0: no limit",
-                                 default=Count(0, "P: it overflowed at 2.8 M and did 5 M elsewhere"), least=0, most=1000000000)
-    out_per_second: Count = param("packets per second that the card sends at most; 0: no limit",
-                                  default=Count(0, "P: falls as queues are added, by how much is not published"), least=0, most=1000000000)
+    in_per_second: Count = param("most packets per second that the card receives; 0: no limit",
+                                 default=Count(0, "P: 2.8 M received at overflow, 5 M in other tests"), least=0, most=1000000000)
+    out_per_second: Count = param("most packets per second that the card sends; 0: no limit",
+                                  default=Count(0, "P: falls as queues are added; the amount is not published"), least=0, most=1000000000)
     full_rate_queues: Count = param("queue pairs with which the card handles `in_per_second` and `out_per_second`",
                                     default=Count(16, "P: memcached on PK falls after 16 cores, each with a queue pair"), least=1, most=64)
-    queue_cost: Count = param("what each further queue pair in use adds to the time of a packet, in thousandths of it",
+    queue_cost: Count = param("what each further queue pair in use adds to a packet's time in the card, in thousandths of it",
                               default=Count(25, "fitted: 5 M packets/s with up to 16 queue pairs, 2.8 M with 48"), least=0, most=1000)
-    in_fifo: Size = param("receive FIFO; what finds no room in it is dropped", default=Size("512KiB", "x: Intel 82599 data sheet"),
-                          least="2KiB", most="1GiB")
-    out_fifo: Size = param("transmit FIFO; frames are fetched while it has room", default=Size("160KiB", "x: Intel 82599 data sheet"),
-                           least="2KiB", most="1GiB")
+    in_fifo: Size = param("size of the receive FIFO; a frame that does not fit is dropped",
+                          default=Size("512KiB", "x: Intel 82599 data sheet"), least="2KiB", most="1GiB")
+    out_fifo: Size = param("size of the transmit FIFO; frames are fetched while it has room",
+                           default=Size("160KiB", "x: Intel 82599 data sheet"), least="2KiB", most="1GiB")
     sent_together: Count = param("frames sent whose buffers a queue returns to the driver together, in place of the 82599's descriptors",
                                  default=Count(8, "x: WTHRESH, as Linux's driver sets it"), least=1, most=64)
-    sent_after: Time = param("after which the queue returns fewer", default=Time("10us", "assumed"), least="1ns", most="1ms")
-    transfers: Count = param("lines of the card's transfers that are in flight at most",
+    sent_after: Time = param("time after which a queue returns fewer buffers", default=Time("10us", "assumed"), least="1ns", most="1ms")
+    transfers: Count = param("most lines of the card's transfers in flight at a time",
                              default=Count(16, "d: 2.8 M packets/s each way, seven lines for a packet in and out"), least=1, most=256)
     lost: Count = param("frames in a million, of each direction, that the link loses at random",
                         default=Count(0, "none; for tests"), least=0, most=1000000)

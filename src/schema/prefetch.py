@@ -37,21 +37,21 @@ class L1dPrefetch(Described):
     policy: Name = param("which lines it fetches; `off`: none", default=Name("stride", "x: AMD 40546, L1 data prefetcher"),
                          choices=l1d_policies)
     streams: Count = param("instructions whose strides it remembers", default=Count(32, "assumed"), least=1, most=4096)
-    ahead: Count = param("strides ahead of an access that it fetches", default=Count(
-        3, "x: AMD 25112, section 5.6, of the family before: the third line after two in a row"), least=1, most=32)
-    buffers: Count = param("it sends nothing while so many lines of the core are in flight, prefetches or not",
+    ahead: Count = param("how many strides ahead of an access it fetches", default=Count(
+        3, "x: AMD 25112, section 5.6, of the previous family: the third line after two in a row"), least=1, most=32)
+    buffers: Count = param("no prefetch is sent while this many lines of the core are in flight, prefetches included",
                            default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
 
 
 class L1iPrefetch(Described):
-    """The prefetcher of a core's L1 instruction cache. With each line that is not there when it is asked for, it fetches the lines
+    """The prefetcher of a core's L1 instruction cache. With each line that is absent when it is requested, it fetches the lines
     after it, within the 4 KiB page."""
 
     policy: Name = param("which lines it fetches; `off`: none", default=Name(
-        "next_line", "x: AMD 25112, section A.5, of the family before: the line and the next one"), choices=l1i_policies)
-    ahead: Count = param("lines after the one asked for that it fetches", default=Count(1, "x: AMD 25112, section A.5"),
+        "next_line", "x: AMD 25112, section A.5, of the previous family: the line and the next one"), choices=l1i_policies)
+    ahead: Count = param("how many lines after the requested one it fetches", default=Count(1, "x: AMD 25112, section A.5"),
                          least=1, most=32)
-    buffers: Count = param("it sends nothing while so many lines of the core are in flight, prefetches or not",
+    buffers: Count = param("no prefetch is sent while this many lines of the core are in flight, prefetches included",
                            default=Count(10, "x: miss buffers of family 10h"), least=1, most=64)
 
 
@@ -60,19 +60,19 @@ class DramPrefetch(Described):
     page into a buffer of the controller. A write to a line empties its entry."""
 
     policy: Name = param("which lines it reads; `off`: none", default=Name("stride", "x: AMD 31116, F2x11C"), choices=dram_policies)
-    streams: Count = param("sequences that it follows at a time", default=Count(16, "assumed"), least=1, most=1024)
+    streams: Count = param("sequences of reads that it tracks at a time", default=Count(16, "assumed"), least=1, most=1024)
     reach: Count = param("the largest stride in lines", default=Count(4, "x: AMD 31116"), least=1, most=63)
-    ahead: Count = param("strides ahead of a read that it reads", default=Count(
-        2, "assumed; x: AMD 31116, register F2x11C, has one to three by confidence"), least=1, most=32)
+    ahead: Count = param("how many strides ahead of a read it reads", default=Count(
+        2, "assumed; x: AMD 31116, register F2x11C: one to three, by confidence"), least=1, most=32)
     lines: Count = param("lines of its buffer", default=Count(16, "assumed"), least=1, most=1024)
-    in_flight: Count = param("reads of its own that the DRAM has at a time", default=Count(8, "assumed"), least=1, most=64)
+    in_flight: Count = param("most prefetch reads in the DRAM at a time", default=Count(8, "assumed"), least=1, most=64)
 
 
 STATS = Counters("PrefetchStats", "What a prefetcher counts. A fetched line is `useful`, `late` or `useless` once that is known.", (
     Counter("fetched", "lines", "lines that the prefetcher requested"),
-    Counter("useful", "lines", "lines that were there when they were first asked for"),
-    Counter("late", "lines", "lines that were asked for while they were under way"),
-    Counter("useless", "lines", "lines that were lost, or forgotten by the prefetcher, before they were asked for"),
+    Counter("useful", "lines", "lines that had arrived when they were first requested"),
+    Counter("late", "lines", "lines that were still under way when they were first requested"),
+    Counter("useless", "lines", "lines that were lost, or forgotten by the prefetcher, before any request"),
 ), namespace="moscope")
 
 DESCRIPTIONS = (Group("L1dPrefetchParams", L1dPrefetch, "moscope"), Group("L1iPrefetchParams", L1iPrefetch, "moscope"),

@@ -285,8 +285,8 @@ def build_targets(arguments: list[str]) -> list[str]:
     """What `moscope build` is asked for: files and TARGETS. UserError: something else."""
     for word in arguments:
         if word in ("-h", "--help"):
-            print(f"moscope build [--quiet] [TARGET..]: builds files, or targets: {', '.join(TARGETS)} (without any, the first three). "
-                  "-c removes what they name, -k goes on after an error, -n says what it would do, -jN uses N processors.")
+            print(f"moscope build [--quiet] [TARGET..]: builds files, or the targets {', '.join(TARGETS)} (default: the first three). "
+                  "-c removes their files, -k continues after an error, -n prints the steps without running them, -jN uses N processors.")
             sys.exit(0)
         if word.startswith("--") and word != "--quiet":
             raise UserError(f"moscope build: no option called {word}: expected --quiet, or targets: {', '.join(TARGETS)}")

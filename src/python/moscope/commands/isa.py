@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`moscope isa`: the instructions that the machine's processor promises, and the model's support for each."""
+"""`moscope isa`: the instructions of the machine's processor, and the model's support for each."""
 
 from dataclasses import asdict
 from itertools import groupby
@@ -10,7 +10,7 @@ from moscope.cli import Shared, command
 
 @command(unused=("seed",))
 def isa(shared: Shared) -> int:
-    """List every instruction that CPUID promises, with its implementation and tests, or the reason why it is masked."""
+    """List every instruction of the real processor, with its implementation and tests, or the reason why it is masked."""
     from moscope.config import load_machine
     from moscope.config.cpu import load_processor
     from moscope.isa.report import counts, table

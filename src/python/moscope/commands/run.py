@@ -63,7 +63,7 @@ def run(shared: Shared,
     Boots the kernel once per core count (later runs continue from a checkpoint),
     measures each core count in detailed mode, and writes a report. Repeat the
     command with the same options and --out to resume an interrupted run.
-    A --set with several values, such as links.clock=1GHz,2.4GHz, runs a sweep, without --jobs.
+    With several values in a --set, such as links.clock=1GHz,2.4GHz, the command runs a sweep.
     """
     import sys
 
