@@ -17,7 +17,7 @@ def sweep(shared: Shared,
           jobs: Annotated[int | None, typer.Option(metavar="N",
                                                    help="Number of points to run at a time. Default: one per processor.")] = None,
           plot: Annotated[str | None, typer.Option(metavar="EXPR",
-                                                   help="Also draw this figure, such as "
+                                                   help="Also draw this plot, such as "
                                                         "'throughput ~ links.clock | kernel'.")] = None) -> int:
     """Run many points along axes, and collect their figures in one table and a report.
 
