@@ -12,7 +12,8 @@ import pytest
 from moscope import buildproto, config
 from moscope.errors import ProtocolError
 from moscope.experiment import Subject
-from moscope.protocol.check import WATCHDOG_FS
+from moscope.protocol.check import WATCHDOG_FS, prepare, random_test
+from moscope.protocol.counterexample.replay import Candidate, Played, Player
 from moscope.traces.document import run_script
 from moscope.traces.script import parse
 
@@ -89,3 +90,13 @@ def test_a_request_of_the_first_of_two_cores_of_a_controller_is_watched(tmp_path
     subject = Subject(machine, interface, config.elaborate(machine, interface), made.checking(), 1)
     with pytest.raises(ProtocolError, match="no progress: a request of L1Cache-0 for line"):
         run_script(subject, parse("c0 ld A@n0", machine), "c0 ld A@n0")
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["random", "script"])
+def test_slow_links_are_not_lost_requests(script: bool) -> None:
+    subject = prepare("MSI", "small", ["links.latency=1ms"])
+    if script:
+        stores = (Played(0, 0, "st", 0x10000, 8, 1), Played(1, subject.machine["cores"] - 1, "st", 0x10000, 8, 1))
+        assert not Player(subject).play(Candidate(stores)).kind
+    else:
+        assert not random_test(subject.leave_out(subject.abilities.left_out()), 200)["violations"]

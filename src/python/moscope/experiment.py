@@ -13,21 +13,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from moscope import buildproto
+from moscope import buildproto, patience
 from moscope.cli import Shared
 from moscope.config import ConfigError, Machine, Time, blamed, elaborate, load_machine
-from moscope.config.machine import field_kinds
-from moscope.config.routing import route_hops
 from moscope.errors import ProtocolError, SimulatorBug, UserError
 
 FS_PER_S = 10**15
 FS_PER_NS = 10**6
 
 Phase = dict[str, Any]
-# A request older than this counts as lost; even under load, requests in experiments finish far earlier. On slow machines, it is
-# this many times the steps of a request, but no longer than the engine's limit for a phase.
-WATCHDOG_FS = 1000 * 10**9
-WATCHDOG_STEPS = 100
 
 
 @dataclass(frozen=True)
@@ -66,26 +60,18 @@ class Subject:
     def machine_types(self) -> list[str]:
         return [str(m["type"]) for m in self.interface["machines"]]
 
-    def watchdog_fs(self) -> int:
-        """The age at which a request counts as lost: WATCHDOG_FS, or more if the machine is so slow."""
-        machine, timing = self.machine, self.elaborated["dram"]["timing_fs"]
-        cycles = sum(getattr(machine.latencies, name).count for name in field_kinds(type(machine.latencies)))
-        byte = max((machine.links.byte_time(e.width, e.clock) for e in machine.edges()), default=Fraction(0))
-        hop = machine.crossbar.latency.fs + machine.links.latency.fs + 2 * machine.line.bytes * byte
-        steps = (cycles * max(self.period, Fraction(machine.nb_clock.period))
-                 + 4 * (1 + max(map(max, route_hops(machine.routes())))) * hop
-                 + sum(fs for name, fs in timing.items() if name != "tREFI")
-                 + sum(self.elaborated["dram"].get(name, 0) for name in ("frontend_fs", "backend_fs")))
-        return max(WATCHDOG_FS, min(int(WATCHDOG_STEPS * steps), 4 * FS_PER_S))
+    def watchdog_fs(self, usual: int = patience.EXPERIMENT_FS) -> int:
+        """The age at which a request counts as lost: `usual`, or more if the machine is so slow."""
+        return patience.limit(usual, patience.slowness(self.machine, self.elaborated))
 
-    def run(self, phases: list[Phase], threads: int = 1, watchdog: int | None = None) -> list[dict[str, Any]]:
+    def run(self, phases: list[Phase], threads: int = 1, watchdog: int = patience.EXPERIMENT_FS) -> list[dict[str, Any]]:
         """Runs the phases one after the other on a fresh machine. With several host threads, chips run in parallel, with the same
-        results. `watchdog`: by default, that of the machine."""
-        return run_phases(json.dumps(self.elaborated), self.library, phases, self.seed, watchdog or self.watchdog_fs(),
+        results. `watchdog`: the usual limit, which slow machines lengthen."""
+        return run_phases(json.dumps(self.elaborated), self.library, phases, self.seed, self.watchdog_fs(watchdog),
                           threads if threads > 1 else 0)
 
 
-def run_phases(elaborated: str, library: Path | str, phases: list[Phase], seed: int = 1, watchdog: int = WATCHDOG_FS,
+def run_phases(elaborated: str, library: Path | str, phases: list[Phase], seed: int = 1, watchdog: int = patience.EXPERIMENT_FS,
                threads: int = 0) -> list[dict[str, Any]]:
     """The answers of the engine to phases on a fresh machine; `elaborated` is its text."""
     from moscope import _engine  # the native module is needed only when something runs

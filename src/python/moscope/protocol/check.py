@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from moscope import buildproto, config
+from moscope import buildproto, config, patience
 from moscope.buildproto import BuiltProtocol
 from moscope.errors import ProtocolError, UserError, unknown_name
 
@@ -64,6 +64,7 @@ class Subject:
     machine: dict[str, Any]
     abilities: Abilities
     caches: str = "tiny"
+    slowness: float = 1.0  # moscope.patience
 
     @property
     def text(self) -> str:
@@ -73,6 +74,10 @@ class Subject:
     def homes(self) -> int:
         """Nodes that have memory and a directory."""
         return len(self.machine["address_map"])
+
+    def watchdog_fs(self, usual: int) -> int:
+        """The age at which a request counts as stuck: `usual`, or more if the machine is so slow."""
+        return patience.limit(usual, self.slowness)
 
     def pool(self) -> dict[str, int]:
         """The numbers of lines of the test on each home. The total is the same for any number of homes."""
@@ -178,7 +183,7 @@ def prepare(protocol: str | BuiltProtocol, machine: str, sets: list[str] | None 
                                       homes=default_homes(made) if homes is None else homes)
     except config.ConfigError as error:
         raise config.blamed(error, machine, sets or []) from None
-    return Subject(made, elaborated, abilities_of(interface, elaborated, made.own), caches)
+    return Subject(made, elaborated, abilities_of(interface, elaborated, made.own), caches, patience.slowness(described, elaborated))
 
 
 def subjects(protocol: str, machine: str, sets: list[str], ops: int, *, cores: int | None = None, caches: str | None = None,
@@ -228,7 +233,7 @@ def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | 
 
     wanted = {**subject.request(ops, seed), **request}
     answer = _engine.run_random_test(subject.text, str(library), json.dumps(wanted), seed=seed,
-                                     watchdog=watchdog_fs, progress=progress)
+                                     watchdog=subject.watchdog_fs(watchdog_fs), progress=progress)
     got: dict[str, Any] = json.loads(answer)
     if "protocol_error" in got:
         raise Broken(got["protocol_error"], got)

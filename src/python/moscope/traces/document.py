@@ -7,6 +7,7 @@ cycles. The segments of an access add up to its latency exactly, or the document
 
 from typing import Any
 
+from moscope import patience
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
@@ -63,7 +64,7 @@ def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> d
     if "ldu" in ops and not have.uncached_load:
         raise _lacks(subject, "uncached load")
     try:
-        return subject.run([phase], watchdog=CHECKED_WATCHDOG_FS if phase["check"] else None)[-1]
+        return subject.run([phase], watchdog=CHECKED_WATCHDOG_FS if phase["check"] else patience.EXPERIMENT_FS)[-1]
     except ProtocolError as error:
         if "flush" in ops and "flush" in str(error).lower():
             raise _lacks(subject, "flush") from error

@@ -38,7 +38,8 @@ def find(subject: Subject, ops: int, seed: int, until: float, request: dict[str,
     while time.monotonic() < until:
         wanted = {**subject.request(ops, seed), **(request or {}), "inline_hits": False, "max_violations": 1, "record": True,
                   "delays_max_fs": longest, "record_last": KEPT}
-        answer = json.loads(_engine.run_random_test(subject.text, library, json.dumps(wanted), seed=seed, watchdog=CHECKED_WATCHDOG_FS))
+        answer = json.loads(_engine.run_random_test(subject.text, library, json.dumps(wanted), seed=seed,
+                                                    watchdog=subject.watchdog_fs(CHECKED_WATCHDOG_FS)))
         if "record" in answer:
             record = answer["record"]
             accesses = tuple(Played(record["first"] + i, who, KINDS[kind], address, size, at)

@@ -110,11 +110,12 @@ class Player:
         clock = subject.machine["clocks"]["core"]
         self.first_edge = clock["period_num"] // clock["period_den"]  # where a script begins
         self.library = str(subject.protocol.checking())
+        self.watchdog = subject.watchdog_fs(CHECKED_WATCHDOG_FS)
         self.played = 0
 
     def play(self, candidate: Candidate, **more: Any) -> Outcome:
         self.played += 1
-        return outcome(run_phases(self.machine, self.library, [candidate.request(**more)], watchdog=CHECKED_WATCHDOG_FS)[0])
+        return outcome(run_phases(self.machine, self.library, [candidate.request(**more)], watchdog=self.watchdog)[0])
 
 
 def outcome(answer: dict[str, Any]) -> Outcome:
