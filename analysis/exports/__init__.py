@@ -2,10 +2,10 @@
 """Formats of other tools into which a point of a run is exported, one module each. A module declares `EXPORT`; it is found by its place
 in this folder."""
 
-import importlib
 import pkgutil
 
 from analysis.exports.base import Export, Slice
+from moscope import contributed
 
 
 def names() -> list[str]:
@@ -13,7 +13,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Export:
-    export: Export = importlib.import_module(f"{__name__}.{name}").EXPORT
+    export: Export = contributed.declared(f"{__name__}.{name}", "EXPORT", "EXPORT = Export(...)")
     return export
 
 

@@ -6,22 +6,24 @@ pairs, transfers and functions are queries over `run.database` (analysis/databas
 """
 
 import csv
-import importlib
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
 from analysis.run_directory import Run
 from analysis.tables.base import Table
+from moscope import contributed
 from moscope.aside import written_aside
 
 
-def _found() -> dict[str, Callable[[Run], Table]]:
-    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
-    return {name: make for module in modules for name, make in getattr(module, "TABLES", {}).items()}
+def found() -> dict[str, Callable[[Run], Table]]:
+    """All tables of this folder's modules."""
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name != "base"]
+    tables = [contributed.declared(f"{__name__}.{m}", "TABLES", "TABLES = {name: function of a run}") for m in modules]
+    return {name: make for table in tables for name, make in table.items()}
 
 
-ALL = _found()
+ALL = found()
 
 
 def write_csv(run: Run, folder: Path) -> None:

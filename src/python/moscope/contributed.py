@@ -28,6 +28,22 @@ def imported(module: str, expected: str) -> ModuleType:
         raise fault(file, error, expected) from error
 
 
+def declared(module: str, name: str, expected: str) -> Any:
+    """What the module declares under this name. UserError: it declares nothing so, or cannot be executed."""
+    found = imported(module, expected)
+    if not hasattr(found, name):
+        raise UserError(f"{shown(Path(found.__file__ or module))}: defines no `{name}`: expected {expected}")
+    return getattr(found, name)
+
+
+def defined(file: Path, name: str, kind: type, expected: str) -> Any:
+    """What the file defines under this name. UserError: it defines nothing of this kind so, or cannot be executed."""
+    found = executed(file, expected).get(name)
+    if not isinstance(found, kind):
+        raise UserError(f"{shown(file)}: defines no `{name}`: expected {expected}")
+    return found
+
+
 def executed(file: Path, expected: str) -> dict[str, Any]:
     """The names that a file defines. UserError: it cannot be executed."""
     try:

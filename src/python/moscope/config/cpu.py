@@ -9,12 +9,12 @@ CPUID always matches the simulated machine.
 from __future__ import annotations
 
 import functools
-import runpy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moscope import contributed
 from moscope.paths import root
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.units import Count
@@ -88,7 +88,7 @@ def processors() -> list[str]:
 def load_processor(name: str) -> Processor:
     if name not in processors():
         raise ConfigError(f"cpu: {name!r:.60} is not known", suggest(name, processors()))
-    found: Processor = runpy.run_path(str(processors_dir() / f"{name}.py"))["processor"]
+    found: Processor = contributed.defined(processors_dir() / f"{name}.py", "processor", Processor, "`processor`, a Processor")
     return found
 
 

@@ -36,11 +36,8 @@ def standards() -> list[str]:
 def _table(standard: str) -> dict[str, Any]:
     if standard not in standards():
         raise ConfigError(f"dram.standard: {standard!r:.60} is not known", suggest(standard, standards()))
-    file = standards_dir() / f"{standard}.py"
-    expected = "a dictionary `dram` (docs/extending/dram-standard.md)"
-    table = contributed.executed(file, expected).get("dram")
-    if not isinstance(table, dict):
-        raise UserError(f"{contributed.shown(file)}: defines no `dram`: expected {expected}")
+    table: dict[str, Any] = contributed.defined(standards_dir() / f"{standard}.py", "dram", dict,
+                                                "a dictionary `dram` (docs/extending/dram-standard.md)")
     return table
 
 

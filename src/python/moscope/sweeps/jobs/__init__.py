@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of job that a sweep's points can be, one module each. A module declares `JOB`; it is found by its place in this folder."""
 
-import importlib
 import pkgutil
 
+from moscope import contributed
 from moscope.errors import unknown_name
 from moscope.sweeps.jobs import base
 from moscope.sweeps.jobs.base import Job
 
 
 def all_jobs() -> dict[str, Job]:
-    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__) if m.name != "base"]
-    return {m.JOB.name: m.JOB for m in modules}
+    modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name != "base"]
+    found: list[Job] = [contributed.declared(f"{__name__}.{m}", "JOB", "JOB, an instance of a subclass of Job") for m in modules]
+    return {job.name: job for job in found}
 
 
 def look_again() -> None:
