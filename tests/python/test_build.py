@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -411,3 +412,34 @@ def test_a_file_that_the_build_does_not_make_is_the_users_to_mend(checkout: Path
 
 def test_a_build_takes_targets_files_and_options_of_a_letter() -> None:
     assert bootstrap.build_targets(["--quiet", "-c", "engine", "build/opt/x.so"]) == ["-c", "engine", "build/opt/x.so"]
+
+
+def test_builds_of_two_threads_keep_a_log_each(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths.build_dir().mkdir(parents=True)
+    both = threading.Barrier(2, timeout=60)
+
+    def run_logged(command: list[str], log: Path, *_: object) -> int:
+        log.write_text("built")
+        both.wait()
+        return 0
+
+    monkeypatch.setattr(bootstrap, "run_logged", run_logged)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda target: bootstrap.scons(Path("venv"), [target], QUIET), ["a", "b"]))
+    assert [file.name for file in paths.build_dir().glob("*.log")] == ["build.log"]
+
+
+def test_two_threads_that_need_one_protocol_both_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slicc = tmp_path / "P.slicc"
+    both = threading.Barrier(2, timeout=60)
+
+    def generate(_: Path, generated: Path) -> str:
+        generated.mkdir(parents=True)
+        (generated / "P.json").write_text("{}")
+        both.wait()
+        return ""
+
+    monkeypatch.setattr(buildproto, "generate", generate)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda _: buildproto.generate_outside(slicc, tmp_path / "made", lambda text: None), range(2)))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["made"]

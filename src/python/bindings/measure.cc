@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "experiment/experiment.hh"
+#include "python/bindings/engine_lock.hh"
 
 namespace nb = nanobind;
 
@@ -18,6 +19,7 @@ void bind_measure(nb::module_ &m) {
             options.watchdog = watchdog;
             options.threads = threads;
             nb::gil_scoped_release released;
+            const EngineLock one;
             return moscope::run_experiment(machine, library, request, options, [] {
                 nb::gil_scoped_acquire held;
                 if (PyErr_CheckSignals() != 0)

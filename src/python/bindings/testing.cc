@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include "experiment/testing.hh"
+#include "python/bindings/engine_lock.hh"
 
 namespace nb = nanobind;
 
@@ -28,6 +29,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
                 throw moscope::UserError("threads: this test's cores share what they compare with: expected none");
             options.threads = threads;
             nb::gil_scoped_release released;
+            const EngineLock one;
             return test(machine, library, request, options, [&progress](std::uint64_t done) {
                 nb::gil_scoped_acquire held;
                 if (PyErr_CheckSignals() != 0)

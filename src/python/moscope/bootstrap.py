@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -253,7 +254,7 @@ def why_built(stamp: str, digest: str) -> str:
 def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     """Runs SCons; it takes the build folder's lock itself (see SConstruct)."""
     log = paths.build_dir() / "build.log"
-    own_log = log.with_name(f"build.{os.getpid()}.log")  # another start may be building, too
+    own_log = log.with_name(f"build.{threading.get_native_id()}.log")  # another start or thread may be building, too
     jobs = len(os.sched_getaffinity(0))
     command = [python_of(venv), "-m", "SCons", "-Q", f"-j{jobs}", f"variant={paths.variant()}", *arguments]
     try:

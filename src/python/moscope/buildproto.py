@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -253,7 +254,7 @@ def generate_outside(slicc: Path, folder: Path, report: Report) -> None:
     """Generates interface and C++ in another folder and renames it, so that simultaneous starts and interruptions leave only
     complete folders."""
     name = slicc.stem
-    unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
+    unfinished = folder.with_name(f"{folder.name}.{threading.get_native_id()}")
     generated = unfinished / name
     try:
         report(f"generate {name}")

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One simulation of the process at a time: machines share the pools of messages and the event queues of the process
+// (sim/parallel/logical_processes.hh), so calls from several Python threads wait for each other.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <nanobind/nanobind.h>
+#include <thread>
+
+#include "base/error.hh"
+
+/// Taken without the interpreter's lock, which the simulation that is under way may need.
+class EngineLock {
+  public:
+    EngineLock() {
+        if (owner_ == std::this_thread::get_id())
+            throw moscope::UserError(
+                "the simulation: a function that it calls starts another one: expected a start after its end");
+        while (!mutex_.try_lock_for(std::chrono::milliseconds(100))) {
+            nanobind::gil_scoped_acquire held; // an interruption also ends the wait
+            if (PyErr_CheckSignals() != 0)
+                throw nanobind::python_error();
+        }
+        owner_ = std::this_thread::get_id();
+    }
+    ~EngineLock() {
+        owner_ = std::thread::id{};
+        mutex_.unlock();
+    }
+    EngineLock(const EngineLock &) = delete;
+    EngineLock &operator=(const EngineLock &) = delete;
+
+  private:
+    static inline std::timed_mutex mutex_;
+    static inline std::atomic<std::thread::id> owner_;
+};
