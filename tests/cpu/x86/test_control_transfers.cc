@@ -72,6 +72,24 @@ TEST(InterruptReturn, ClearsDataSegmentsThatTheOuterLevelMayNotUse) {
     EXPECT_EQ(m.core.seg[fs].base, 0x1234u) << "the base survives a null selector";
 }
 
+TEST(InterruptReturn, ToAnOuterLevelMakesNullSelectorsZeroAndAtTheSameLevelKeepsThem) {
+    SystemMachine m;
+    m.kernel64();
+    m.code(kUser, {0x0f, 0x0b});
+    m.code(kCode, {0x48, 0xcf});
+    for (Seg s : {ds, es, fs, gs})
+        m.core.seg[s] = {0x1234, 0xffff, static_cast<std::uint16_t>(s & 3), 0};
+    frame(m, {kCode, m.kCode64, Flags::fixed, m.core.r[rsp] - 40, m.kData, // to itself, then to the user
+              kUser, m.kUserCode64 | 3u, Flags::fixed, 0x61000, m.kUserData | 3u});
+    EXPECT_EQ(m.run(1), Exit::none);
+    EXPECT_EQ(m.core.seg[ds].selector, 3) << "also after a return at the same level";
+    EXPECT_EQ(m.vector_taken(), exc_ud);
+    for (Seg s : {ds, es, fs, gs}) {
+        EXPECT_EQ(m.core.seg[s].selector, 0);
+        EXPECT_EQ(m.core.seg[s].base, 0x1234u);
+    }
+}
+
 struct BadFrame {
     const char *name;
     std::uint64_t rip, code, stack;

@@ -245,12 +245,12 @@ bool check_return_stack(Core &c, std::uint16_t selector, const Segment &code, Se
     return check_stack_segment(c, selector, level, exc_gp, out);
 }
 
-/// Nulls the data segment registers whose segments the outer level may not use.
+/// Nulls the data segment registers whose segments the outer level may not use. A null selector of 1 to 3 becomes 0.
 void drop_inner_segments(Core &c) {
     for (Seg which : {es, ds, fs, gs}) {
         Segment &s = c.seg[which];
         const bool bound = !s.code() || !conforming(s);
-        if (s.present() && bound && s.dpl() < c.cpl)
+        if (!s.present() || (bound && s.dpl() < c.cpl))
             set_null_segment(c, which, 0);
     }
 }
