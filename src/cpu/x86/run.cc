@@ -118,6 +118,8 @@ bool Core::end_block(const Begin &done) {
     bool trap = done.step, repeats = false;
     Exit leave = Exit::none;
     if (__builtin_expect(exit != Exit::none, 0)) {
+        if (exit == Exit::shutdown) // a task switch, which ends its block
+            return false;
         retired -= done.block->count - static_cast<std::uint64_t>(left_at - done.block->ops());
         switch (exit) {
         case Exit::fault:

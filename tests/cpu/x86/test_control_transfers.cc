@@ -388,6 +388,24 @@ TEST_F(Tasks, TheTrapBitStrikesAfterTheErrorCodeWasPushed) {
     EXPECT_EQ(m.pushed<std::uint32_t>(3), 0xfff8u) << "the error code of #GP";
 }
 
+TEST_F(Tasks, ANewTaskWhoseFaultCannotBeDeliveredShutsDownByJumpAndByInterrupt) {
+    m.write<std::uint32_t>(kOther + 0x48 + 4 * cs, 0);  // #TS in the new task,
+    for (unsigned v : {exc_df, exc_ts, exc_np, exc_gp}) // and no gate for it
+        m.write<std::uint64_t>(m.kIdt + 8 * v, 0);
+    const State before = m.core;
+    EXPECT_EQ(m.run(), Exit::shutdown);
+    EXPECT_EQ(m.core.retired, 1u);
+
+    static_cast<State &>(m.core) = before;
+    m.core.mode_changed();
+    m.set(m.kSpare, SystemMachine::descriptor(kOther, 0x67, 0x0089));
+    m.set(m.kTask, SystemMachine::descriptor(m.kTss, 0xfff, 0x008b));
+    m.write<std::uint64_t>(m.kIdt + 8 * 0x40, std::uint64_t{0x85} << 40 | std::uint64_t{m.kSpare} << 16);
+    m.code(kCode, {0xcd, 0x40});
+    EXPECT_EQ(m.run(), Exit::shutdown);
+    EXPECT_EQ(m.core.retired, 2u);
+}
+
 TEST(Virtual8086, IsEnteredByIretAndLeftByAnInterruptThatSavesTheSegments) {
     SystemMachine m;
     m.kernel32();

@@ -55,6 +55,8 @@ const Op *enter_by_instruction(Core &c, const Op *op, unsigned vector, Source so
     c.rip = next_ip(c, op);
     if (!enter_handler(c, vector, source, false, 0))
         return c.fault_at(op);
+    if (c.exit == Exit::shutdown) // by a fault of the task that was entered
+        return nullptr;
     c.exit = Exit::trap;
     c.left_at = op + 1;
     return nullptr;
