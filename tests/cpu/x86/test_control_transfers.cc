@@ -335,6 +335,23 @@ TEST(FarTransfer, AJumpToInnerCodeIsRefused) {
     EXPECT_EQ(m.pushed(0), m.kCode64);
 }
 
+TEST(FarTransfer, ACallPushesItsReturnAddressBeforeItChecksTheOffset) {
+    const auto call = [](std::uint32_t stack_limit, SystemMachine &m) {
+        m.kernel32();
+        m.set(m.kFree, SystemMachine::descriptor(0, 0x1fff, 0x40fb));
+        m.user32();
+        m.core.seg[ss].limit = stack_limit;
+        m.code(kCode, {0x9a, 0, 0x30, 0, 0, m.kFree | 3, 0}); // call to beyond the limit
+        return m.vector_taken();
+    };
+    SystemMachine m, small;
+    EXPECT_EQ(call(0xffffffff, m), exc_gp);
+    EXPECT_EQ(m.read<std::uint32_t>(0x60000 - 8), kCode + 7);
+    EXPECT_EQ(m.read<std::uint32_t>(0x60000 - 4), m.kUserCode32 | 3u);
+    EXPECT_EQ(m.pushed<std::uint32_t>(4), 0x60000u) << "the stack pointer is unchanged";
+    EXPECT_EQ(call(0xffff, small), exc_ss) << "a fault of the stack goes first";
+}
+
 struct Tasks : testing::Test {
     static constexpr Addr kOther = 0x13000; ///< a second task-state segment, of selector kSpare
 

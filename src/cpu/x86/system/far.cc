@@ -51,11 +51,10 @@ bool real_transfer(Core &c, std::uint16_t selector, std::uint64_t offset) {
     return true;
 }
 
-/// A far JMP or CALL to a code segment without a gate.
-bool check_direct(Core &c, std::uint16_t selector, std::uint64_t d, std::uint64_t offset, Segment &s) {
-    s = unpack(selector, d);
-    const bool fine = conforming(s) ? s.dpl() <= c.cpl : rpl(selector) <= c.cpl && s.dpl() == c.cpl;
-    return check_code(c, s, fine) && check_target(c, s, offset) && mark_accessed(c, selector, d, s);
+/// Whether a far JMP or CALL may go to a code segment without a gate.
+bool check_direct(Core &c, const Segment &s) {
+    const bool fine = conforming(s) ? s.dpl() <= c.cpl : rpl(s.selector) <= c.cpl && s.dpl() == c.cpl;
+    return check_code(c, s, fine);
 }
 
 struct Gate {
@@ -171,20 +170,28 @@ bool transfer_by_system_descriptor(Core &c, std::uint16_t selector, std::uint64_
     return c.raise(exc_gp, selector_error(selector));
 }
 
-/// A far JMP or CALL of protected mode: through a gate or a task, or to a code segment after `push`, a CALL's pushes of
-/// the return address. False: fault.
-template <class P>
-bool transfer(Core &c, std::uint16_t selector, std::uint64_t offset, bool call, std::uint64_t next, P push) {
+/// Pushes the return address of a far CALL.
+bool push_return(FarStack &st, std::uint64_t next, unsigned bytes) {
+    return st.push(st.c.seg[cs].selector, bytes) && st.push(next, bytes);
+}
+
+/// A far JMP or CALL of protected mode: through a gate or a task, or to a code segment. `stack`: of a CALL, which pushes
+/// items of `bytes` there before the offset is checked. False: fault.
+bool transfer(Core &c, std::uint16_t selector, std::uint64_t offset, std::uint64_t next, FarStack *stack,
+              unsigned bytes) {
     if (null_selector(selector))
         return c.raise(exc_gp, 0);
     std::uint64_t d;
     if (!read_descriptor(c, selector, d, exc_gp))
         return false;
     if (!(d >> 44 & 1))
-        return transfer_by_system_descriptor(c, selector, d, call, next);
-    Segment s;
-    if (!check_direct(c, selector, d, offset, s) || !push())
+        return transfer_by_system_descriptor(c, selector, d, stack != nullptr, next);
+    Segment s = unpack(selector, d);
+    if (!check_direct(c, s) || (stack && !push_return(*stack, next, bytes)) || !check_target(c, s, offset) ||
+        !mark_accessed(c, selector, d, s))
         return false;
+    if (stack)
+        stack->commit_pointer();
     set_code_segment(c, s, c.cpl);
     c.rip = offset;
     return true;
@@ -196,25 +203,18 @@ bool far_jump(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned by
     offset = cut(offset, bytes);
     if (c.real_mode())
         return real_transfer(c, selector, offset);
-    return transfer(c, selector, offset, false, next, [] { return true; });
+    return transfer(c, selector, offset, next, nullptr, bytes);
 }
 
 bool far_call(Core &c, std::uint16_t selector, std::uint64_t offset, unsigned bytes, std::uint64_t next) {
     offset = cut(offset, bytes);
     FarStack st = FarStack::current(c);
-    const auto push = [&] { return st.push(c.seg[cs].selector, bytes) && st.push(next, bytes); };
-    if (c.real_mode()) {
-        if (!push() || !real_transfer(c, selector, offset))
-            return false;
-        st.commit_pointer();
-        return true;
-    }
-    return transfer(c, selector, offset, true, next, [&] {
-        if (!push())
-            return false;
-        st.commit_pointer();
-        return true;
-    });
+    if (!c.real_mode())
+        return transfer(c, selector, offset, next, &st, bytes);
+    if (!push_return(st, next, bytes) || !real_transfer(c, selector, offset))
+        return false;
+    st.commit_pointer();
+    return true;
 }
 
 namespace {
