@@ -153,6 +153,24 @@ def test_a_later_result_replaces_an_earlier_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["run"] and names(tmp_path / "run") == [jsonio.MARK, "second"]
 
 
+@pytest.mark.parametrize("given", ["link", "real/sub/.."])
+def test_results_go_where_a_link_or_a_parent_leads(tmp_path: Path, given: str) -> None:
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "real" / jsonio.MARK).touch()
+    (tmp_path / "link").symlink_to("real")
+    for _ in range(2):
+        with jsonio.atomic_dir(tmp_path / given) as partial:
+            (partial / "sub").mkdir()
+    assert names(tmp_path) == ["link", "real"] and (tmp_path / "link").is_symlink() and names(tmp_path / "real") == [jsonio.MARK, "sub"]
+
+
+def test_the_parent_of_a_new_folder_is_not_replaced_if_it_holds_other_files(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    for adds in (False, True):
+        with pytest.raises(UserError, match="new/..: holds files that are no results"):
+            jsonio.check_replaceable(tmp_path / "new" / "..", adds)
+
+
 @pytest.mark.parametrize("why", ["mount point", "parent cannot be written"])
 def test_in_a_folder_that_cannot_be_renamed_results_replace_earlier_ones_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                                                     why: str) -> None:

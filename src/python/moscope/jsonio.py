@@ -71,10 +71,10 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
     An earlier result at `path` is replaced; a folder that holds anything else is a user error. Leftovers of runs
     that were killed are removed on the way. Where `path` is a folder that cannot be renamed (a mount point, or one in a folder
-    that cannot be written) what it holds is replaced, entry by entry, at the end.
+    that cannot be written) what it holds is replaced, entry by entry, at the end. A link stays: the folder that it leads to is replaced.
     """
-    path = path.absolute()
     check_replaceable(path)
+    path = path.resolve()
     stays = _stays(path)
     beside = path if stays else path.parent
     partial = beside / f".{path.name}.partial-{os.getpid()}"
@@ -119,17 +119,18 @@ def check_replaceable(path: Path, adds: bool = False) -> None:
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
-    if (not path.exists() or _stays(path)) and not os.access(place, os.W_OK | os.X_OK):
+    there = path.resolve()  # which may exist where `path` does not yet: `new/..`
+    if (not there.exists() or _stays(there)) and not os.access(place, os.W_OK | os.X_OK):
         raise UserError(f"{path}: the folder {place} cannot be written: expected a folder that can be written")
-    if path.exists() and any(path.iterdir()) and not (path / MARK).exists():
+    if there.exists() and any(there.iterdir()) and not (there / MARK).exists():
         raise UserError(f"{path}: holds files that are no results of moscope: expected a new or empty folder")
-    if not adds and (of := next((of for name, of in COLLECTED.items() if (path / name).exists()), None)):
+    if not adds and (of := next((of for name, of in COLLECTED.items() if (there / name).exists()), None)):
         raise UserError(f"{path}: holds the results of {of}: expected another --out, or a folder without these results")
 
 
 def _stays(path: Path) -> bool:
-    """Whether `path` is a folder that cannot be renamed, so that another folder cannot take its place."""
-    return path.is_dir() and (os.path.ismount(path) or not os.access(path.absolute().parent, os.W_OK | os.X_OK))
+    """Whether `path`, which is resolved, is a folder that cannot be renamed, so that another folder cannot take its place."""
+    return path.is_dir() and (os.path.ismount(path) or not os.access(path.parent, os.W_OK | os.X_OK))
 
 
 def _replace_entries(path: Path, partial: Path) -> None:
