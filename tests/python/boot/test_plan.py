@@ -75,6 +75,20 @@ def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image:
     assert refusal(tmp_path, own, kernel=str(image)).startswith(f"--machine: {out / 'mine.py'}: lies in the folder {out}, which ")
 
 
+def test_a_capture_does_not_replace_an_input(tmp_path: Path, image: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = json.loads(engine.checkpoint_config(checkpoint)) | {"nic": {}}
+    monkeypatch.setattr(engine, "checkpoint_config", lambda _: json.dumps(config))
+    (tmp_path / "link").symlink_to(image)
+    disk = tmp_path / "disk"
+    before = image.read_bytes(), disk.read_bytes()
+    for pcap, name, given in ((image, "--kernel", {"kernel": str(image)}), (tmp_path / "link", "--kernel", {"kernel": str(image)}),
+                              (disk, "--disk", {"kernel": str(image), "disk": disk}), (checkpoint, "--from", {"resume": checkpoint}),
+                              (disk, "the checkpoint's disk", {"resume": checkpoint})):
+        says = f"--pcap: {pcap}: is the file of {name}, which the capture would replace: expected another file"
+        assert refusal(tmp_path, pcap=pcap, **given) == says
+    assert (image.read_bytes(), disk.read_bytes()) == before
+
+
 def test_ready_stands_for_the_line_that_init_prints(tmp_path: Path, image: Path) -> None:
     made = plan.make(Shared(out=tmp_path / "out"), plan.Options(kernel=str(image), checkpoint_at="ready"))
     assert made.checkpoint_at == "moscope: ready" and "moscope: ready" in made.config["markers"]

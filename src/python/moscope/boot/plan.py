@@ -83,20 +83,21 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
     """Checks the options and collects all inputs of the run; fetches kernel and busybox if they are missing."""
     out = shared.out or DEFAULT_OUT
     jsonio.check_replaceable(out)
-    for name, path in (("--initrd", options.initrd), ("--disk", options.disk), ("--script", options.script),
-                       ("--from", options.resume)):
-        if path is not None:
-            _check_readable(name, path)
-            _check_stays(name, path, out)
-    for name, text in (("--kernel", options.kernel), ("--machine", shared.machine)):
-        if text and Path(text).is_file():  # a name otherwise, or refused when it is read
-            _check_stays(name, Path(text), out)
+    inputs = {name: path for name, path in (("--initrd", options.initrd), ("--disk", options.disk), ("--script", options.script),
+                                            ("--from", options.resume)) if path is not None}
+    for name, path in inputs.items():
+        _check_readable(name, path)
+    inputs |= {name: Path(text) for name, text in (("--kernel", options.kernel), ("--machine", shared.machine))
+               if text and Path(text).is_file()}  # a name otherwise, or refused when it is read
+    for name, path in inputs.items():
+        _check_stays(name, path, out)
     if options.checkpoint_at == "":
         raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
     if options.pcap:
         _check_stays("--pcap", options.pcap, out)
-        plan.config["pcap"] = _pcap(options.pcap, plan.config)
+        disk = {"the checkpoint's disk": Path(plan.config["disk"])} if plan.config["disk"] else {}
+        plan.config["pcap"] = _pcap(options.pcap, plan.config, inputs | disk)
     markers = {initramfs.PROMPT, PANIC, *([plan.checkpoint_at] if plan.checkpoint_at else [])}
     plan.config["markers"] = sorted(markers)
     for name, text in (("--checkpoint-at", plan.checkpoint_at),
@@ -111,9 +112,12 @@ def marker(given: str | None) -> str | None:
     return {"ready": initramfs.READY, "shell": initramfs.PROMPT}.get(given or "", given)
 
 
-def _pcap(path: Path, config: dict[str, Any]) -> str:
+def _pcap(path: Path, config: dict[str, Any], inputs: Mapping[str, Path]) -> str:
+    """The capture file, which is empty now. UserError if it cannot be written, or is one of the inputs, which have names for people."""
     if "nic" not in config:
         raise UserError(f"--pcap: {path}: the checkpoint's machine has no network card: expected one that was booted with --net")
+    if same := [name for name, other in inputs.items() if path.exists() and path.samefile(other)]:
+        raise UserError(f"--pcap: {path}: is the file of {same[0]}, which the capture would replace: expected another file")
     try:
         path.open("wb").close()
     except OSError as error:
