@@ -2,6 +2,7 @@
 """Programs that make the guest's root image: the system's, or those of packages that were unpacked and not installed."""
 
 import io
+import os
 import random
 import subprocess
 import tarfile
@@ -29,6 +30,17 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
     maker = rootimage._program("maker", "tools", print, "another", library="library")
     rootimage._run(maker, [str(tmp_path / "seen")], None, "another")
     assert (tmp_path / "seen").read_text() == "libneeded.so.2\n"
+
+
+def test_an_interrupted_maker_cleans_up_with_all_that_it_has_started(tmp_path: Path) -> None:
+    maker, tree, parent = tmp_path / "maker", tmp_path / "tree", os.getpid()
+    # As mmdebstrap: it leaves a signal to its child, and removes its tree once the child has ended. It takes longer than subprocess.run
+    # waits for an interrupted program.
+    maker.write_text('#!/bin/sh\ntrap : TERM\nmkdir "$1"\nsleep 60 &\nkill -INT $2\nwait $!\nwait $!\nsleep 0.5\nrmdir "$1"\n')
+    maker.chmod(0o755)
+    with pytest.raises(KeyboardInterrupt):
+        rootimage._run(rootimage.Program(maker), [str(tree), str(parent)], None, "another")
+    assert not tree.exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])

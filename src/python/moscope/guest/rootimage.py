@@ -10,10 +10,12 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from moscope import groups
 from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest import packages
@@ -22,6 +24,7 @@ from moscope.guest.packages import Say
 SUITE = "bookworm"
 INCLUDED = ("gcc", "libc6-dev", "perl", "python3", "stress-ng", "util-linux", "xz-utils")
 BUILD_SECONDS = 3600
+CLEANUP_SECONDS = 120  # 17 were seen in the middle of the packages' installation
 # Nothing is compressed, and equal files are stored separately: with deduplication, mksquashfs 4.5.1 mixed up blocks of files in
 # three of ten images that held PostgreSQL's databases, which are full of files of equal length.
 SQUASHED = ("-noI", "-noD", "-noF", "-noX", "-no-duplicates")
@@ -127,10 +130,15 @@ def _run(program: Program, arguments: list[str], given: Path | None, instead: st
     # The epoch replaces the current time in everything that is written, so equal packages give equal images.
     env = {**program.environment(), "DEBIAN_FRONTEND": "noninteractive", "SOURCE_DATE_EPOCH": "1286150400"}
     try:
-        with open(given or os.devnull, "rb") as stdin:
-            got = subprocess.run([str(program.path), *arguments], capture_output=True, text=True, errors="replace", env=env, check=False,
-                                 stdin=stdin, timeout=BUILD_SECONDS)
-        problem = "\n".join((got.stderr or got.stdout).strip().splitlines()[-5:]) if got.returncode else ""
+        with open(given or os.devnull, "rb") as stdin, subprocess.Popen(
+                [str(program.path), *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                errors="replace", env=env, start_new_session=True) as running:
+            try:
+                said, wrong = running.communicate(timeout=BUILD_SECONDS)
+            except BaseException:  # mmdebstrap has file systems mounted in its tree, and waits for what it runs there
+                groups.end(running, signal.SIGTERM, CLEANUP_SECONDS)
+                raise
+        problem = "\n".join((wrong or said).strip().splitlines()[-5:]) if running.returncode else ""
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = str(error)
     if problem:

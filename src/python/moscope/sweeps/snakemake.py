@@ -8,10 +8,9 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from moscope import bootstrap
+from moscope import bootstrap, groups
 from moscope.errors import UserError, unknown_name
 
 PURPOSE = "sweep"
@@ -70,20 +69,8 @@ def run(root: Path, words: list[str], say: Callable[[str], None], watch: Callabl
                 except subprocess.TimeoutExpired:
                     watch()
         except BaseException:
-            _end(process)
+            groups.end(process, signal.SIGINT, GRACE_S)  # with its workers
             raise
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Interrupts Snakemake and its workers, which belong to its process group."""
-    for sign, grace in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, sign)
-        try:
-            process.wait(grace)
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 _LIBC = ctypes.CDLL(None)
