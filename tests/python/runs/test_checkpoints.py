@@ -65,6 +65,18 @@ def test_what_a_killed_process_has_written_of_one_is_removed(engine: ModuleType,
     assert [part.exists() for part in parts] == [False, True]
 
 
+def test_what_a_process_was_writing_when_it_was_killed_is_removed_after_a_week(engine: ModuleType, boots: list[Path]) -> None:
+    names = ["another.ckpt.part-123", ".another.ckpt.01234567.host.123.123"]  # of another machine, which is not booted again
+    lock, parts = older("another", 0).with_suffix(".lock"), [checkpoints.folder() / name for name in names]
+    for file in (lock, *parts):
+        file.touch()
+        os.utime(file, (10**9, 10**9))
+    under_way = checkpoints.folder() / "third.ckpt.part-124"
+    under_way.touch()
+    at_prompt(CONFIG)
+    assert [file.exists() for file in (lock, *parts, under_way)] == [True, False, False, True]
+
+
 def older(name: str, age_s: int) -> Path:
     """A checkpoint that was used so long ago."""
     path = checkpoints.folder() / f"{name}.ckpt"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # If there are more files than this when another is made, those that were unused for the longest time are removed.
 KEPT = 24
+WHOLE = (".ckpt", ".console", ".lock")  # other files are under way
 DAMAGED = ("is truncated: expected the whole checkpoint", "was altered (a checksum does not match)")  # src/board/checkpoint.cc
 MARKERS = [initramfs.PROMPT, plan.PANIC]
 
@@ -136,14 +137,18 @@ def _remove_parts(path: Path) -> None:
 
 
 def _forget_the_oldest() -> None:
-    """Removes the checkpoints that were unused for the longest time, except those whose lock is held. Other processes may do the
-    same at the same time, and use the files."""
+    """Removes the checkpoints that were unused for the longest time, except those whose lock is held, and what killed processes were
+    writing a week ago. Other processes may do the same at the same time, and use the files."""
     used = {path: at for path in folder().glob("*.ckpt") if (at := _last_used(path)) is not None}
     for path in sorted(used, key=lambda p: used[p], reverse=True)[KEPT:]:
         with path.with_suffix(".lock").open("w") as handle:
             if locks.take(handle, wait=False) and _last_used(path) == used[path]:
                 path.unlink(missing_ok=True)
                 path.with_suffix(".console").unlink(missing_ok=True)
+    for path in folder().iterdir():
+        written = None if path.suffix in WHOLE else _last_used(path)
+        if written is not None and written < time.time_ns() - initramfs.WEEK * 10**9:
+            path.unlink(missing_ok=True)
 
 
 def _last_used(path: Path) -> int | None:
