@@ -38,6 +38,18 @@ def test_a_path_that_cannot_be_used_is_a_user_error(number: int, expected: str) 
     assert isinstance(reported, UserError) and str(reported) == f"/closed/run.json: no: expected {expected}"
 
 
+def test_a_working_folder_that_was_removed_is_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path("run").absolute()
+    reported = as_error(caught.value, "x")
+    monkeypatch.undo()
+    assert isinstance(reported, UserError) and str(reported).startswith("the working folder: was removed: expected ")
+    assert isinstance(as_error(caught.value, "x"), SimulatorBug), "in a folder that exists"
+
+
 def test_anything_else_is_a_bug_reported_in_one_line_with_its_traceback_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     reported = as_error(raised(KeyError("a\nb")), "moscope run --cores 1")

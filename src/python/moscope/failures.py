@@ -31,9 +31,19 @@ def user_error(error: OSError) -> UserError | None:
     if error.errno in NO_ROOM:
         return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
                          "output, the cache)")
+    if error.errno == errno.ENOENT and error.filename is None and not _has_folder():
+        return UserError("the working folder: was removed: expected a start in a folder that exists")
     if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
         return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
     return None
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _kept(error: BaseException, doing: str) -> str:
