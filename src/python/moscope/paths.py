@@ -10,6 +10,8 @@ import os
 import sys
 from pathlib import Path
 
+from moscope.errors import UserError
+
 VARIANTS = ("opt", "debug", "asan")
 PACKAGE = Path(__file__).resolve().parent
 DATA = PACKAGE / "data"  # only an installation has it
@@ -74,4 +76,7 @@ def cache_dir() -> Path:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # which the XDG Base Directory Specification says to ignore
         base = os.path.join(os.path.expanduser("~"), ".cache")
+    if not os.path.isabs(base):  # HOME is relative, or this user has no home at all, as in some containers
+        raise UserError(f"HOME: {os.environ.get('HOME', 'is not set')}: expected the path of a folder from the root, for the cache "
+                        "(or XDG_CACHE_HOME)")
     return Path(base) / "moscope"
