@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The build as its users meet it: when it runs, what it is keyed by, how a protocol's own files are found."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -77,6 +78,16 @@ def test_a_build_that_is_current_is_used_where_it_cannot_be_written(checkout: Pa
     bootstrap.ensure_built(Path("venv"), QUIET)
     monkeypatch.setattr(bootstrap, "build", lambda *_: pytest.fail("writes the build folder"))
     bootstrap.ensure_built(Path("venv of another user"), QUIET)
+
+
+def test_a_build_in_a_folder_that_cannot_be_written_says_so(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mkdir(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(paths, "build_dir", lambda: checkout / "build" / "new")
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with pytest.raises(OSError, match="Read-only file system"):
+        bootstrap.scons(checkout / "venv", [], QUIET)
 
 
 def test_a_build_that_fails_is_tried_again_and_one_that_ends_well_is_not(

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -260,7 +260,8 @@ def scons(venv: Path, arguments: list[str], voice: Voice) -> None:
     try:
         code = run_logged(command, own_log, voice, clean_environment())
     finally:
-        own_log.replace(log)
+        with suppress(FileNotFoundError):  # in a folder that cannot be written, which is the error to report
+            own_log.replace(log)
     if code != 0:
         said = tail(log)
         if unknown := re.search(r"\*\*\* Do not know how to make File target `([^']*)'", said):
