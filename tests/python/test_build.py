@@ -245,6 +245,14 @@ def test_a_users_checking_library_is_built_beside_the_timing_library_once(own: P
     assert said.count("building P.check.so (once)") == 1
 
 
+def test_what_gxx_warns_of_is_no_error_in_a_users_protocol(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags: list[list[str]] = []
+    monkeypatch.setattr(buildproto, "compile_protocol", lambda generated, library, *rest: (flags.append(rest[-1]), library.touch()))
+    made = buildproto.ensure_protocol(str(own))
+    assert made.timing.exists() and made.checking().exists()
+    assert ["-w" in given for given in flags] == [True, True]
+
+
 def test_a_change_of_a_users_protocol_makes_its_checking_library_anew(own: Path) -> None:
     first = buildproto.ensure_protocol(str(own)).checking()
     own.write_text('protocol "P"; ')

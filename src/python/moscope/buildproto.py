@@ -307,7 +307,7 @@ def compile_outside(slicc: Path, folder: Path, check: bool, report: Report) -> P
                 report(f"building {library.name} (once)")
                 try:
                     compile_protocol(folder / name, library, check, paths.variant(), all_cores(), report,
-                                     toolchain.FAST_COMPILE if check else ())
+                                     [*toolchain.WITHOUT_WARNINGS, *(toolchain.FAST_COMPILE if check else [])])
                 except BuildFailed as error:
                     if located := in_the_protocols_words(str(error), slicc, paths.root()):
                         raise UserError(located) from error

@@ -244,6 +244,12 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
+def test_a_negative_number_may_begin_a_variable_of_an_unsigned_type(tmp_path: Path) -> None:
+    change, _ = new_at_start("Addr last := -1;", "int low := -5;")
+    text = cache(tmp_path, change)
+    assert "Addr last{static_cast<Addr>((-1))};" in text and "int low{(-5)};" in text
+
+
 def test_a_function_that_ends_without_a_value_is_an_error_at_its_line(tmp_path: Path) -> None:
     change, where = new_at_start("int one(int x) {", "  if (x == 1) { return 1; }", "}", "void none() { }")
     text = cache(tmp_path, change)

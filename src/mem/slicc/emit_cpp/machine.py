@@ -14,7 +14,7 @@ from .hooks import HookCalls
 from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_unseen
-from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, message_numbers
+from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, in_type, message_numbers
 from .writer import Writer, c_field, c_type, initial, prototype, quoted
 
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
@@ -231,7 +231,7 @@ class MachineEmitter(HookCalls):
             known = TYPES.get(o.type.name)
             element = o.template or (f"<{self.tbe}>" if o.type.name in ("TBETable", "MN_TBETable") else "")
             base = o.type.name if known is not None or o.type.name == "TimerTable" else c_type(o.type)
-            init = self.code().expr(o.init) if o.init is not None else initial(o)
+            init = in_type(o, self.code().expr(o.init) if o.init is not None else initial(o))
             if o.type.name in COUNTED:
                 init = ""
             if o.pointer:

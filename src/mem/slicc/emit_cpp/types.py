@@ -57,10 +57,14 @@ def prelude_header(program: ast.Program) -> str:
 
 def field_line(f: ast.Field) -> str:
     star = "*" if f.pointer or f.type.is_handle else ""
-    init = "nullptr" if star else initial(f)
-    if init.startswith("-") and c_type(f.type) in UNSIGNED:
-        init = f"static_cast<{c_type(f.type)}>({init})"
+    init = "nullptr" if star else in_type(f, initial(f))
     return f"{c_type(f.type)}{f.pairs.get('template', '')} {star}{c_field(f)}{{{init}}};"
+
+
+def in_type(variable: ast.Variable, init: str) -> str:
+    """An initial value in braces, where C++ takes no negative number for an unsigned type."""
+    negative = init.lstrip("(").startswith("-") and c_type(variable.type) in UNSIGNED
+    return f"static_cast<{c_type(variable.type)}>({init})" if negative else init
 
 
 def bound_depth(out: Writer, foreign: bool, function: ast.Function) -> None:

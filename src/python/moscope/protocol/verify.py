@@ -154,14 +154,15 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
         buildproto.run_slicc(["--protocol", str(slicc), "--model", str(folder / "model.json"), "--no-warnings", "--out", name])
         (source,) = folder.glob("*.model.cc")
         headers = sorted((root / "src/verify").glob("*.hh"))
-        key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(FLAGS).encode()).hexdigest()[:16]
+        flags = FLAGS + ([] if slicc in buildproto.known_protocols().values() else toolchain.WITHOUT_WARNINGS)
+        key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(flags).encode()).hexdigest()[:16]
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
         if not program.exists():
             buildproto.ensure_compiler(report, toolchain.missing_for_models)
             report(f"compile the model of {slicc.stem} with these bounds (once)")
             unfinished = folder / "program"
             try:
-                buildproto.run_tool([*toolchain.compiler_command(), *FLAGS, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
+                buildproto.run_tool([*toolchain.compiler_command(), *flags, "-Isrc", f"-Ibuild/{paths.variant()}/{toolchain.GENERATED}",
                                      str(source), "-o", str(unfinished)])
             except BuildFailed as error:
                 if names := lacking(str(error)):
