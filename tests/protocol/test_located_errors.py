@@ -23,6 +23,10 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
                         "destination L2Cache-0: no such machine: expected a MachineType of the protocol"),
     "recursion": ("deeper(1);", r"function deeper: calls itself without end"),
     "division": ("int zero := 0; assert(7 / zero > 0);", "division by 0"),
+    "beyond the line": ("DataBlock some; DataBlock other; some.copyPartial(other, getOffset(address + 60), issue_latency + 3);",
+                        "bytes of a line: 5 from byte 60 on: expected bytes 0 to 63"),
+    "largest quotient": ("int low := 0 - 2147483647; low := low - 1; int minus := 0 - 1; assert(low / minus > 0);",
+                         "division of -2147483648 by -1: the result is too large for its type"),
     "no receiver, later": ("enqueue(requestNetwork_out, RequestMsg, 9) { out_msg.addr := address; out_msg.Requestor := machineID; "
                            "out_msg.Destination.broadcast(MachineType:L1Cache); out_msg.MessageSize := MessageSizeType:Request_Control; }",
                            r"message of line 0x\w+ from L1Cache-\d+ to L1Cache-0, which has no buffer from virtual network 0"),

@@ -30,6 +30,14 @@ TEST_F(Violations, a_destination_of_a_type_that_has_no_machine_is_a_violation_an
               "destination L3Cache-0: no such machine: expected a MachineType of the protocol");
 }
 
+TEST_F(Violations, a_division_that_cxx_does_not_define_is_a_violation_and_no_crash) {
+    const int low = std::numeric_limits<int>::min();
+    EXPECT_EQ(violation([] { divide(1, 0); }), "division by 0");
+    EXPECT_EQ(violation([&] { remainder_of(low, -1); }),
+              "division of -2147483648 by -1: the result is too large for its type");
+    EXPECT_EQ(divide(low + 1, -1), std::numeric_limits<int>::max());
+}
+
 TEST_F(Violations, a_destination_beyond_the_last_machine_names_the_numbers_that_exist) {
     EXPECT_EQ(violation([] {
                   NetDest{}.add({MachineType_L1Cache, 2});

@@ -89,7 +89,7 @@ class Code:
 
     def _Call(self, e: ast.Call) -> str:
         if self.checked and e.name == "mod" and e.function.body is None and len(e.args) == 2:
-            return f"mod({self.expr(e.args[0])}, divisor({self.expr(e.args[1])}))"
+            return f"remainder_of({self.args(e.args)})"
         return f"{e.name}({self.args(e.args)})"
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
@@ -140,6 +140,10 @@ class Code:
                 return f"{self.expr(target)}.{e.name}(number_of_set({args[0]}))"
             case "TimerTable", "nextAddress":
                 return f"next_address({self.expr(target)})"
+            case "DataBlock", "copyPartial" if len(args) == 3:
+                return f"copy_partial({self.object(target)}, {', '.join(args)})"
+            case "WriteMask", "setMask" | "getMask":
+                return f"{'set_mask' if e.name == 'setMask' else 'get_mask'}({self.object(target)}, {', '.join(args)})"
             case "DirectoryMemory", "allocate" | "deallocate":
                 arrow, has = "->" if self.is_pointer(target) else ".", "not_in" if e.name == "allocate" else "entered_in"
                 line = f"{has}({self.object(target)}, kept_by({self.object(target)}, {args[0]}))"
@@ -177,8 +181,8 @@ class Code:
         return f"{c_type(e.type_ref.type)}::{e.name}({self.args(e.args)})"
 
     def _Binary(self, e: ast.Binary) -> str:
-        if self.checked and e.op in ("/", "%"):
-            return f"({self.expr(e.left)} {e.op} divisor({self.expr(e.right)}))"
+        if self.checked and e.op in ("/", "%"):  # fails where C++ does not define the result
+            return f"{'divide' if e.op == '/' else 'remainder_of'}({self.expr(e.left)}, {self.expr(e.right)})"
         return f"({self.expr(e.left)} {e.op} {self.expr(e.right)})"
 
     def _Unary(self, e: ast.Unary) -> str:

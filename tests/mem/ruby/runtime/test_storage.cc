@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "base/rng.hh"
 #include "mem/ruby/runtime/cache_memory.hh"
+#include "mem/ruby/runtime/foreign/located.hh"
 #include "mem/ruby/runtime/perfect_cache_memory.hh"
 #include "mem/ruby/runtime/tbe_table.hh"
 #include "mem/ruby/runtime/timed_queue.hh"
@@ -306,6 +308,31 @@ TEST(TimerTable, GivesAddressesInTheOrderOfTheirTimes) {
     t.unset(line(2));
     EXPECT_EQ(t.nextAddress(), line(3));
     EXPECT_THROW(t.unset(line(2)), ProtocolError);
+}
+
+TEST(LocatedController, BytesBeyondALineAreErrors) {
+    WriteMask mask;
+    set_mask(mask, 60, 4);
+    EXPECT_TRUE(get_mask(mask, 60, 4));
+    EXPECT_FALSE(get_mask(mask, 59, 5));
+    EXPECT_THROW(set_mask(mask, 60, 5), ProtocolError);
+    EXPECT_THROW(get_mask(mask, 64, 1), ProtocolError);
+    EXPECT_THROW(set_mask(mask, -1, 2), ProtocolError);
+    DataBlock from, to;
+    copy_partial(to, from, 64, 0);
+    EXPECT_THROW(copy_partial(to, from, 0, 65), ProtocolError);
+    EXPECT_THROW(copy_partial(to, from, 8, -1), ProtocolError);
+}
+
+TEST(LocatedController, DivisionsThatCxxDoesNotDefineAreErrors) {
+    const int low = std::numeric_limits<int>::min();
+    EXPECT_THROW(divide(7, 0), ProtocolError);
+    EXPECT_THROW(divide(low, -1), ProtocolError);
+    EXPECT_THROW(remainder_of(low, -1), ProtocolError);
+    EXPECT_EQ(divide(low, 1), low);
+    EXPECT_EQ(divide(low + 1, -1), std::numeric_limits<int>::max());
+    EXPECT_EQ(divide(std::int64_t{low}, -1), -std::int64_t{low});
+    EXPECT_EQ(remainder_of(-7, 4), -3);
 }
 
 } // namespace

@@ -2,13 +2,15 @@
 // The base of the controllers of protocols from outside the project. It knows which action or in_port runs, and its
 // line in the protocol's text, so that every error names them. It also checks for what a protocol can do wrong at run
 // time, where the project's own protocols are trusted: null entries, empty queues, messages of another type, machines
-// that do not exist. Functions such as divisor() check one operand: they return it, or throw ProtocolError.
+// that do not exist. Functions such as number_of_set() check one operand: they return it, or throw ProtocolError.
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,11 +19,42 @@
 
 namespace moscope::ruby {
 
-/// A divisor that is not 0.
-template <class T> T divisor(T value) {
-    if (__builtin_expect(value == T{}, 0))
+/// Divisions that C++ does not define are errors: those by 0, and of the smallest number by -1.
+template <class A, class B> void must_divide(A a, B b) {
+    using T = decltype(a / b);
+    if (__builtin_expect(b == B{}, 0))
         throw ProtocolError("division by 0");
-    return value;
+    if (std::is_signed_v<T> &&
+        __builtin_expect(static_cast<T>(b) == T(-1) && static_cast<T>(a) == std::numeric_limits<T>::min(), 0))
+        throw ProtocolError("division of " + std::to_string(a) + " by -1: the result is too large for its type");
+}
+template <class A, class B> auto divide(A a, B b) {
+    must_divide(a, b);
+    return a / b;
+}
+template <class A, class B> auto remainder_of(A a, B b) {
+    must_divide(a, b);
+    return a % b;
+}
+
+/// Some of a line's bytes.
+inline void must_be_in_line(int offset, int bytes) {
+    constexpr int all = static_cast<int>(kLineBytes);
+    if (__builtin_expect(offset < 0 || bytes < 0 || offset > all || bytes > all - offset, 0))
+        throw ProtocolError("bytes of a line: " + std::to_string(bytes) + " from byte " + std::to_string(offset) +
+                            " on: expected bytes 0 to " + std::to_string(all - 1));
+}
+template <class To, class From> void copy_partial(To &to, const From &from, int offset, int bytes) {
+    must_be_in_line(offset, bytes);
+    to.copyPartial(from, offset, bytes);
+}
+inline void set_mask(WriteMask &mask, int offset, int bytes, bool on = true) {
+    must_be_in_line(offset, bytes);
+    mask.setMask(offset, bytes, on);
+}
+inline bool get_mask(const WriteMask &mask, int offset, int bytes) {
+    must_be_in_line(offset, bytes);
+    return mask.getMask(offset, bytes);
 }
 
 /// The number of a Set's element, below kMaxNodes.
