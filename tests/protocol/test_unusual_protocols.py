@@ -32,7 +32,11 @@ OF_ANOTHER_HOME = 5
 PAYS, WAITS, OF_NO_MACHINE, ASKS, EMPTY_QUEUE = 6, 7, 14, 15, 8
 CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
     # a field of an entry with a name of the runtime's
-    ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";'),
+    ('    State CacheState,  desc="State";', '    State CacheState,  desc="State";\n    int slot, default="5", desc="mine";\n'
+                                             '    DataBlock DataBlock, desc="named as its type";'),
+    # names of the runtime's and of the prelude's, and what g++ warns of
+    ("  // Everything that is not a plain read", "  bool present(Addr head) {\n    return head == head;\n  }\n\n"
+     "  int getOffset(State state) {\n    return 7;\n  }\n\n  // Everything that is not a plain read"),
     ("      MessageBuffer * mandatoryQueue;", "      MessageBuffer * notes;\n      MessageBuffer * relayed;\n"
                                                      "      MessageBuffer * mandatoryQueue;"),
     # an in_port that sends a message on by itself
@@ -43,7 +47,7 @@ CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
      "      relay_in.dequeue(clockEdge());\n    }\n  }\n\n  in_port(responseNetwork_in, ResponseMsg, relayed,"),
     ("  Tick clockEdge();\n", "  Tick clockEdge();\n  Cycles curCycle();\n  TimerTable timer;\n"
                              '  bool owed, default="false";\n  Addr owedFor;\n  int paid, default="0";\n'
-                             "  MachineID unset;\n  int asked, default=\"0\";\n  int asks, default=\"0\";\n"),
+                             "  bool done;\n  MachineID unset;\n  int asked, default=\"0\";\n  int asks, default=\"0\";\n"),
     # an in_port that needs no message
     ("  in_port(mandatoryQueue_in,", "  out_port(notes_out, ResponseMsg, notes);\n  out_port(asks_out, RequestMsg, notes);\n"
                                      "  in_port(asks_in, RequestMsg, notes) {\n    if (asks_in.isReady(clockEdge())) {\n"
@@ -53,6 +57,7 @@ CHANGES = [  # a part of MSI-cache.sm, and what stands in its place
                                      "    if (owed) {\n      trigger(Event:Pay, owedFor, getCacheEntry(owedFor), TBEs[owedFor]);\n"
                                      "    }\n  }\n\n"
                                      "  in_port(mandatoryQueue_in,"),
+    ("    if (forwardNetwork_in.isReady", "    assert(done == false);\n    if (forwardNetwork_in.isReady"),
     # a stall that ends with time
     ("        if (is_valid(cache_entry) || cacheMemory.cacheAvail",
      f"        if (bitSelect(in_msg.LineAddress, 6, 9) == {WAITS} && curCycle() < intToCycles(5000)) {{\n"
@@ -95,6 +100,7 @@ def _subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     cache.write_text(text, encoding="utf-8")
     with_statements(cache, "gs_sendGetS", [
         "int kind := addressToInt(bitSelect(address, 6, 9));",
+        "bool send := present(address); assert(send && getOffset(State:I) == 7 && getOffset(address) == 0);",
         *(f"if (kind == {number}) {{ {statement} }}" for number, (statement, _) in MISTAKES.items()),
         f"if (kind == {OF_NO_MACHINE}) {{ NetDest d; d.add(machineID); MachineID other := createMachineID(MachineType:L2Cache, "
         "intToID(0)); assert(d.isElement(other) == false); d.remove(other); assert(d.count() == 1); }",

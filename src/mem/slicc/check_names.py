@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Errors about names that C++ reserves: generated code takes the names of a protocol's fields, parameters, variables, functions and
-actions as they are. States, events and other values of enumerations may be such words, as the code puts their type before them."""
+actions as they are. States, events and other values of enumerations may be such words, as the code puts their type before them. A
+machine's parameters and variables must not have the names of other members of its controller (runtime_names.py), either."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import Protocol
 
 from . import ast
 from .errors import Diagnostics
+from .runtime_names import MEMBERS
 
 RESERVED = frozenset("""
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return co_yield
@@ -86,5 +88,7 @@ def _named(program: ast.Program) -> Iterator[tuple[str, _Named]]:
 def check_names(program: ast.Program, diagnostics: Diagnostics) -> None:
     _enumerations(program, diagnostics)
     for what, declared in _named(program):
+        if isinstance(declared, (ast.Param, ast.ObjectDecl)) and declared.name in MEMBERS:
+            diagnostics.error(declared.loc, f"{what} '{declared.name}': a member of moscope's controllers: expected another name")
         if declared.name in RESERVED:
             diagnostics.error(declared.loc, f"{what} '{declared.name}': a reserved word of C++: expected another name")

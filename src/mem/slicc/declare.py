@@ -264,7 +264,8 @@ class Declarer:
 
     def _add_field(self, declared: ast.Type, member: ast.ObjectDecl, space: Namespace) -> None:
         field = ast.Field(loc=member.loc, name=member.name, type_ref=member.type_ref, pointer=member.pointer, pairs=member.pairs,
-                          init=member.init, owner=declared)
+                          init=member.init, owner=declared, names_type=not (declared.in_prelude or declared.is_external)
+                          and space.find_type(member.name) is not None)
         if field.name in declared.fields:
             self.diagnostics.error(field.loc, f"field '{field.name}': already in '{declared.name}': expected a new name")
             return

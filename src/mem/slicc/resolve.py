@@ -362,7 +362,11 @@ def resolve(program: ast.Program, diagnostics: Diagnostics) -> None:
     declarer = Declarer(program, diagnostics)
     declarer.run()
     Resolver(declarer, diagnostics).run()
+    elsewhere = {function.name for function in program.functions}
     for machine in program.machines:
+        others = elsewhere | {function.name for function in machine.functions if function.body is None}
+        for function in machine.functions:
+            function.hides_others = function.body is not None and function.name in others
         _complete(machine, diagnostics)
     diagnostics.stop_on_error()
 

@@ -11,6 +11,7 @@ import pytest
 
 from slicc import cli
 from slicc.compile import compile_protocol
+from slicc.runtime_names import MEMBERS
 
 FOLDER = Path(__file__).parent / "protocols"
 Change = tuple[str, str, str]
@@ -261,3 +262,61 @@ def test_an_event_outside_its_enumeration_is_no_pure_hit(tmp_path: Path) -> None
     change, _ = new_at_start("Event seen(RubyRequestType type) { Event e := request_to_event(type); return e; }")
     text = cache(tmp_path, change, ("cache", "trigger(request_to_event(in_msg.Type)", "trigger(seen(in_msg.Type)"))
     assert "kPureHit[3][5] =" in text and "default: break;" in text
+
+
+# --- names of a protocol keep their meaning in C++, whatever names the runtime and the generated code use ---------------------------
+
+TRIGGER = "trigger(Event:Data, in_msg.addr, getCacheEntry(in_msg.addr), TBEs[in_msg.addr]);"
+
+
+def calls(*statements: str) -> Change:
+    return ("cache", TRIGGER, f"{' '.join(statements)} {TRIGGER}")
+
+
+def test_a_function_of_a_machine_does_not_hide_the_preludes_of_its_name(tmp_path: Path) -> None:
+    change, _ = new_at_start("int getOffset(State s) { return 7; }")
+    text = cache(tmp_path, change, calls("int a := getOffset(in_msg.addr); a := getOffset(State:M);"))
+    assert "int a = getOffset(in_msg.addr);" in text and "a = getOffset_function(L1Cache_State_M);" in text
+    assert "int getOffset_function(L1Cache_State s) {" in text
+
+
+@pytest.mark.parametrize("argument, passed", [("5", "static_cast<std::uint32_t>(5)"), ("in_msg.addr", "in_msg.addr")])
+def test_the_overload_that_the_compiler_chose_is_called(tmp_path: Path, argument: str, passed: str) -> None:
+    change, _ = new_at_start("int size(uint32_t a) { return 1; }", "int size(Addr a) { return 2; }")
+    assert f"int a = size({passed});" in cache(tmp_path, change, calls(f"int a := size({argument});"))
+
+
+def test_a_variable_of_a_machine_is_no_variable_of_the_polling_code(tmp_path: Path) -> None:
+    change, _ = new_at_start("bool done;")
+    text = cache(tmp_path, change, calls("done := true;"))
+    polling = text[text.index("Tick poll() {"):text.index("Tick next_due()")]
+    assert "done = true;" in polling and "int done" not in polling
+
+
+@pytest.mark.parametrize("name", ["present", "head", "send", "cause", "on_Load"])
+def test_functions_actions_and_their_variables_may_have_the_names_of_the_runtimes(tmp_path: Path, name: str) -> None:
+    change, _ = new_at_start(f"bool {name}(Addr {name}) {{ return {name} == {name}; }}")
+    text = cache(tmp_path, change, calls(f"bool {name} := {name}(in_msg.addr); assert({name});"))
+    assert f"bool {name}_own = {name}_function(in_msg.addr);" in text and f"protocol_assert({name}_own," in text
+    assert f"bool {name}_function(Addr {name}_own) {{" in text
+
+
+def test_a_variable_of_a_machine_with_the_name_of_a_controllers_member_is_an_error(tmp_path: Path) -> None:
+    change, where = new_at_start("int head;")
+    assert errors(tmp_path, change) == [f"{where[0]}object 'head': a member of moscope's controllers: expected another name"]
+
+
+def test_the_names_of_members_include_all_that_generated_code_calls(tmp_path: Path) -> None:
+    text = re.sub(r'"(\\.|[^"\\])*"|//.*', "", cache(tmp_path))
+    text = text[text.index("class L1Cache_Controller"):text.index("AbstractController *create")]
+    called = set(re.findall(r"(?<![.>:\w])([a-z]\w*)(?:<\w+>)?\(", text))
+    declared = set(re.findall(r"\w+", "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "common").iterdir())))
+    of_cxx = {"if", "switch", "decltype", "return", "alignof", "sizeof", "static_assert", "static_cast"}
+    assert called - declared - of_cxx - {name for name in called if name.startswith("on_")} <= MEMBERS | {"wakeUpBuffers"}
+
+
+def test_a_field_may_have_the_name_of_a_type(tmp_path: Path) -> None:
+    field = 'structure(Msg, desc="any message", interface="Message") {'
+    text = generated(tmp_path, ("messages", field, f"{field} DataBlock DataBlock; Kind Kind; NetDest Other;"))["ok_plain_types.hh"]
+    assert "DataBlock DataBlock_{};" in text and "Kind Kind_{Kind_NUM};" in text and "NetDest Other{};" in text
+    assert 'append_field(s, "Kind", m.Kind_);' in text

@@ -29,7 +29,8 @@ class Formal(Typed):
 
 class Function(Node):
     """A function of the program or a machine, or a method of a type; external when `body` is None.
-    *resolved*: owner (the Type of a method), machine."""
+    *resolved*: owner (the Type of a method), machine; `hides_others` if a machine defines it, and the program or the runtime has
+    other functions of its name."""
 
     name: str
     return_ref: TypeRef
@@ -39,6 +40,7 @@ class Function(Node):
     owner: Type | None = None
     machine: Machine | None = None
     synthetic: bool = False
+    hides_others: bool = False
 
     @property
     def return_type(self) -> Type:

@@ -11,8 +11,9 @@ from ..ast.walk import child_exprs
 from ..errors import Diagnostics
 from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
+from ..runtime_names import own, own_function
 from .enqueue import enqueue
-from .writer import Writer, c_field, c_type, initial, quoted, string_text
+from .writer import Writer, c_field, c_type, initial, passed, quoted, string_text
 
 #: The last line of a file that errors can name (LocatedController::kBitsOfLine).
 LAST_LINE = (1 << 20) - 1
@@ -65,6 +66,9 @@ class Code:
     def args(self, args: list[ast.Expr]) -> str:
         return ", ".join(self.expr(a) for a in args)
 
+    def passed(self, function: ast.Function, args: list[ast.Expr]) -> str:
+        return ", ".join(passed(function, a, to, self.expr(a)) for a, to in zip(args, function.formals, strict=True))
+
     def _Literal(self, e: ast.Literal) -> str:
         if isinstance(e.value, bool):
             return "true" if e.value else "false"
@@ -75,7 +79,9 @@ class Code:
     def _Name(self, e: ast.Name) -> str:
         if e.kind in ("in_port", "out_port"):
             return self.buffer(e)
-        return c_field(e.decl) if e.kind == "field" and isinstance(e.decl, ast.Field) else e.name
+        if e.kind == "field" and isinstance(e.decl, ast.Field):
+            return c_field(e.decl)
+        return own(e.name) if e.kind in ("local", "formal") else e.name
 
     def _EnumRef(self, e: ast.EnumRef) -> str:
         return e.value.c_name
@@ -90,7 +96,7 @@ class Code:
     def _Call(self, e: ast.Call) -> str:
         if self.checked and e.name == "mod" and e.function.body is None and len(e.args) == 2:
             return f"remainder_of({self.args(e.args)})"
-        return f"{e.name}({self.args(e.args)})"
+        return f"{own_function(e.function)}({self.passed(e.function, e.args)})"
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
         target = e.object
@@ -108,7 +114,7 @@ class Code:
                 return checked
         arrow = "->" if self.is_pointer(target) else "."
         in_place = target.type is not None and target.type.name == "CacheMemory"
-        args = ", ".join(self.in_place(a) if in_place else self.expr(a) for a in e.args)
+        args = ", ".join(map(self.in_place, e.args)) if in_place else self.passed(e.method, e.args)
         return f"{self.expr(target)}{arrow}{e.name}({args})"
 
     def object(self, e: ast.Expr) -> str:
@@ -149,7 +155,7 @@ class Code:
                 line = f"{has}({self.object(target)}, kept_by({self.object(target)}, {args[0]}))"
                 return f"{self.expr(target)}{arrow}{e.name}({', '.join([line, *args[1:]])})"
         if target.type is not None and target.type.is_handle and self.is_pointer(target):
-            return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({', '.join(args)})"
+            return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({self.passed(e.method, e.args)})"
         return None
 
     def has_slots(self, resource: ast.Resource, slots: int) -> str:
@@ -178,7 +184,7 @@ class Code:
         return f"{buffer}.{e.name}({', '.join(args)})"
 
     def _ClassCall(self, e: ast.ClassCall) -> str:
-        return f"{c_type(e.type_ref.type)}::{e.name}({self.args(e.args)})"
+        return f"{c_type(e.type_ref.type)}::{e.name}({self.passed(e.method, e.args)})"
 
     def _Binary(self, e: ast.Binary) -> str:
         if self.checked and e.op in ("/", "%"):  # fails where C++ does not define the result
@@ -259,11 +265,11 @@ class Code:
         pointer = s.is_pointer or (s.init is not None and s.init.is_pointer)
         if pointer:
             init = self.expr(s.init) if s.init is not None else "nullptr"
-            self.out(f"[[maybe_unused]] {base} *{s.name} = {init};")
+            self.out(f"[[maybe_unused]] {base} *{own(s.name)} = {init};")
         elif s.init is not None:
-            self.out(f"[[maybe_unused]] {base} {s.name} = {self.expr(s.init)};")
+            self.out(f"[[maybe_unused]] {base} {own(s.name)} = {self.expr(s.init)};")
         else:
-            self.out(f"[[maybe_unused]] {base} {s.name}{{}};")
+            self.out(f"[[maybe_unused]] {base} {own(s.name)}{{}};")
 
     def _If(self, s: ast.If) -> None:
         word = "if"
@@ -403,7 +409,7 @@ class Code:
 
 def after(handler: ast.Function | None) -> str:
     """What a stall does first: if the in_port has a handler for it and the handler says so, it polls all in_ports again at once."""
-    return f"if ({handler.name}()) goto after_transition; " if handler is not None else ""
+    return f"if ({own_function(handler)}()) goto after_transition; " if handler is not None else ""
 
 
 def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:

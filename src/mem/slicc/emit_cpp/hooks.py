@@ -6,6 +6,7 @@ from __future__ import annotations
 from .. import ast
 from ..check_hooks import hook
 from ..hits import function_looks_only
+from ..runtime_names import own_function
 from .writer import Writer
 
 _MAKES_ENTRY = frozenset({"DirectoryMemory.allocate"})
@@ -50,7 +51,7 @@ class HookCalls:
         with self.out.block("Entry_ *found_entry([[maybe_unused]] Addr line)"):
             for finder in self.entry_finders():
                 if finder.return_type is self.machine.entry_type:
-                    self.out(f"if (auto *e = {finder.name}(line)) return e;")
+                    self.out(f"if (auto *e = {own_function(finder)}(line)) return e;")
             self.out("return nullptr;")
 
     def formals_of(self, name: str) -> list[ast.Formal]:

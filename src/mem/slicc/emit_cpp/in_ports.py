@@ -16,11 +16,11 @@ def in_ports(to: MachineEmitter) -> None:
     type gives up and the next one is polled, as in gem5. It is an error if none of them takes the first message."""
     out, ports, shared = to.out, to.machine.in_ports, shared_buffers(to)
     for buffer in shared:
-        out(f"int left_{buffer} = 0;")
+        out(f"int left_{buffer}_ = 0;")
     if ports:
-        out("int done = 0;\nagain:")
+        out("int transitions_ = 0;\nagain:")
     for buffer in shared:
-        out(f"left_{buffer} = 0;")
+        out(f"left_{buffer}_ = 0;")
     for port in ports:
         out(f"// in_port {port.name}, rank {port.rank}")
         code = to.code()
@@ -33,9 +33,9 @@ def in_ports(to: MachineEmitter) -> None:
                 out("no_cause();")
             code.block(port.body)
         if buffer in shared:
-            out(f"catch (const OfAnotherType &) {{ ++left_{buffer}; }}")
+            out(f"catch (const OfAnotherType &) {{ ++left_{buffer}_; }}")
     for buffer, count in shared.items():
-        out(f"taken_by_one({buffer}, left_{buffer}, {count});")
+        out(f"taken_by_one({buffer}, left_{buffer}_, {count});")
 
 
 def shared_buffers(to: MachineEmitter) -> dict[str, int]:

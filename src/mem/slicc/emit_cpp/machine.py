@@ -8,6 +8,7 @@ from .. import ast
 from ..errors import Diagnostics
 from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
+from ..runtime_names import own_action, own_function
 from ..supported import COUNTED, TYPES
 from .code import Code, place
 from .hooks import HookCalls
@@ -115,7 +116,7 @@ class MachineEmitter(HookCalls):
         entry = "&" if any(isinstance(s, ast.SetEntry) for s in statements) else ""
         tbe = "&" if any(isinstance(s, ast.SetTbe) for s in statements) else ""
         inlined = "[[gnu::always_inline]] " if self.action_uses[action.name] <= INLINED_USES else ""
-        return (f"{inlined}void {action.name}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
+        return (f"{inlined}void {own_action(action.name)}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
                 "[[maybe_unused]] Addr address)")
 
     # ------------------------------------------------------------------------------------------------------ tables
@@ -151,8 +152,8 @@ class MachineEmitter(HookCalls):
 
     def construction(self) -> None:
         out, m = self.out, self.machine
-        with out.block(f"{self.name}(EventQueue &queue, std::string name, Clock clock)\n    "
-                       + f": {self.base}(queue, std::move(name), wake_entry, clock)"):
+        with out.block(f"{self.name}(EventQueue &queue_, std::string name_, Clock clock_)\n    "
+                       + f": {self.base}(queue_, std::move(name_), wake_entry, clock_)"):
             out("info = nullptr;")
             out(f"static_assert({len(self.heads())} <= kHeads);")
             out("counts_ = transition_counts_ + 1;" + "\nfiles_ = kFiles;\nwhats_ = kWhats;" * self.program.foreign)
@@ -178,18 +179,18 @@ class MachineEmitter(HookCalls):
                 out("{\"requestToMemory\", &memory_requests_, '-', -1, \"\", false, 0, false},")
         for kind, c_kind, setter in ((CACHE, CACHE, "set_cache"), (DIRECTORY, DIRECTORY, "set_directory"),
                                      (SEQUENCER, SEQUENCER, "set_sequencer"), (DMA, DMA, "set_dma_sequencer")):
-            with out.block(f"bool {setter}([[maybe_unused]] std::string_view param, [[maybe_unused]] {c_kind} *p) override"):
-                out("bool any = false;")
+            with out.block(f"bool {setter}([[maybe_unused]] std::string_view param_, [[maybe_unused]] {c_kind} *value_) override"):
+                out("bool any_ = false;")
                 for p in m.params:
                     if c_type(p.type) == kind:
-                        out(f"if (param.empty() || param == {quoted(p.name)}) {p.name} = p, any = true;")
-                out("return any;")
-        with out.block("bool set_value(std::string_view param, std::int64_t v) override"):
+                        out(f"if (param_.empty() || param_ == {quoted(p.name)}) {p.name} = value_, any_ = true;")
+                out("return any_;")
+        with out.block("bool set_value(std::string_view param_, std::int64_t value_) override"):
             for p in m.params:
                 if self.plain(p) and p.name not in BASE_MEMBERS:
-                    out(f"if (param == {quoted(p.name)}) return {p.name} = static_cast<{c_type(p.type)}>(v), true;")
+                    out(f"if (param_ == {quoted(p.name)}) return {p.name} = static_cast<{c_type(p.type)}>(value_), true;")
             for name in sorted(BASE_MEMBERS - {"version", "machineID"}):
-                out(f"if (param == {quoted(name)}) return {name} = static_cast<decltype({name})>(v), true;")
+                out(f"if (param_ == {quoted(name)}) return {name} = static_cast<decltype({name})>(value_), true;")
             out("return false;")
         with out.block("void init() override"):
             out(f"info = &{m.name}_info;")
@@ -284,7 +285,7 @@ class MachineEmitter(HookCalls):
         with out.block("[[gnu::cold]] void view(Addr line, LineView &view_) override"):
             out("view_.state = state_of(line);")
             for finder in self.entry_finders()[:1]:
-                name = "found_entry" if finder.return_type is m.entry_type else finder.name
+                name = "found_entry" if finder.return_type is m.entry_type else own_function(finder)
                 with out.block(f"if ([[maybe_unused]] const auto *e = {name}(line))"):
                     fields(finder.return_type, "e", "entry")
             for o in m.objects:
@@ -320,7 +321,7 @@ class MachineEmitter(HookCalls):
                 out("after_transition:")
                 if not without and not needs_no_message(m):
                     out(f"if (const Tick next = first_head({len(heads)}); next > now_) return next; // no port is ready")
-                with out.block("if (++done >= transitions_per_cycle)"):
+                with out.block("if (++transitions_ >= transitions_per_cycle)"):
                     out("look_again_next_cycle();\nreturn next_due();")
                 out("goto again;")
         with out.block("Tick next_due() const"):
@@ -413,7 +414,7 @@ class MachineEmitter(HookCalls):
         if self.asks_event:
             self.out("transition_next_ = next;")
         for action in t.actions:
-            self.out(f"{action.name}(cache_entry, tbe, address);")
+            self.out(f"{own_action(action.name)}(cache_entry, tbe, address);")
 
     # ---------------------------------------------------------------------------------------------------------- hits
 
@@ -429,9 +430,9 @@ class MachineEmitter(HookCalls):
         self.hit_table(found)
         with out.block(f"Entry_ *if_pure({self.event_type.c_name} event, Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"return cache_entry && kPureHit[getState({self.state_call()})][event] ? cache_entry : nullptr;")
-        with out.block("Entry_ *pure_hit(Addr line, RubyRequestType type)"):
+        with out.block("Entry_ *pure_hit(Addr line_, RubyRequestType type_)"):
             out("struct { Addr LineAddress, PhysicalAddress; RubyRequestType Type; RubyAccessMode AccessMode; PrefetchBit Prefetch; "
-                "int Size, contextId; Addr ProgramCounter; } in_msg{line, line, type, RubyAccessMode_User, PrefetchBit_No, 8, 0, 0};")
+                "int Size, contextId; Addr ProgramCounter; } in_msg{line_, line_, type_, RubyAccessMode_User, PrefetchBit_No, 8, 0, 0};")
             out("(void)in_msg;")
             self.code(found.port).block(found.port.body)
             out("return nullptr;")

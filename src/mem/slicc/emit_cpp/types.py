@@ -137,7 +137,7 @@ def message_support(out: Writer, type_: ast.Type) -> None:
         if "MessageSize" in type_.fields:
             out("h.set_size(size_carries_data(m.MessageSize), static_cast<std::uint8_t>(m.MessageSize));")
         if line:
-            out(f"h.line = line_of(m.{line});")
+            out(f"h.line = line_of(m.{c_field(type_.fields[line])});")
     with out.block(f"inline std::string describe(const {name} &m)"):
         out("std::string s;")
         for f in type_.fields.values():

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .. import ast
+from ..conversions import NUMBERS
+from ..runtime_names import own, own_function
 
 #: SLICC's plain types in C++. Cycles and ticks are both 64-bit counts; everything else keeps its name.
 PLAIN = {
@@ -37,9 +39,9 @@ _OF_ENTRIES = frozenset("m_Address slot m_Permission m_locked m_in_read_set m_in
 
 
 def c_field(field: ast.Field) -> str:
-    """The C++ name of a structure's field."""
+    """The C++ name of a structure's field. In C++, a field must not have the name of a type."""
     hidden = _OF_MESSAGES if field.owner.is_message else _OF_ENTRIES if field.owner.is_entry else frozenset()
-    return field.name + "_" * (field.name in hidden)
+    return field.name + "_" * (field.name in hidden or field.names_type)
 
 
 def c_text(text: str) -> str:
@@ -97,7 +99,7 @@ def is_small(type_: ast.Type) -> bool:
 
 def formal(f: ast.Formal, index: int) -> str:
     """A parameter in C++; `index` names one without a name."""
-    name = f.name or f"unnamed{index}"
+    name = own(f.name or f"unnamed{index}")
     base = c_type(f.type)
     if f.is_pointer:
         return f"{base} *{name}"
@@ -122,7 +124,14 @@ def returns(f: ast.Function) -> str:
 
 def prototype(f: ast.Function) -> str:
     """The head of a function in C++."""
-    return f"{returns(f)}{f.name}({', '.join(formal(x, i) for i, x in enumerate(f.formals))})"
+    return f"{returns(f)}{own_function(f)}({', '.join(formal(x, i) for i, x in enumerate(f.formals))})"
+
+
+def passed(f: ast.Function, arg: ast.Expr, to: ast.Formal, text: str) -> str:
+    """An argument in C++. C++ chooses among overloads by rules of its own, so a number gets the type of the overload that the SLICC
+    compiler chose."""
+    converts = f.body is not None and to.qualifier != "REF" and {arg.type.name, to.type.name} <= NUMBERS
+    return f"static_cast<{c_type(to.type)}>({text})" if converts and c_type(arg.type) != c_type(to.type) else text
 
 
 def string_text(text: str) -> str:

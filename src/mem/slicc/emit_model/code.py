@@ -42,7 +42,7 @@ class ModelCode(Code):
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
         if self.is_handle(e.object) and "added" not in e.method.pairs:
-            return f"{self.present(e.object)}->{e.name}({self.args(e.args)})"
+            return f"{self.present(e.object)}->{e.name}({self.passed(e.method, e.args)})"
         return super()._MethodCall(e)
 
     def _Assign(self, s: ast.Assign) -> None:

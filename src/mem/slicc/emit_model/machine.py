@@ -12,6 +12,7 @@ from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
 from ..emit_cpp.types import in_c_order, in_order_of_use
 from ..emit_cpp.writer import Writer, c_type, initial, prototype, quoted
 from ..errors import Diagnostics
+from ..runtime_names import own_action
 from .code import ModelCode
 from .types import BYTES, VISITS, emit_type, field_type
 from .unread import Unread
@@ -150,7 +151,7 @@ class ModelMachine(MachineEmitter):
         out(f"{m.name}_Rules(State &s, unsigned controller, {m.name}_Data &d) : Rules(s, controller), d_(d) {{}}")
         with out.block("void run_located()"):
             out("try { run_(buffer_); } catch (Violation &v) { locate(v); throw; }")
-        with out.block("void run_(unsigned buffer)"), out.block("switch (buffer)"):
+        with out.block("void run_(unsigned number_)"), out.block("switch (number_)"):
             for name, number in self.inputs.items():
                 ports = [p for p in m.in_ports if self.model_code().buffer(p.buffer) == name]
                 out(f"case {number}: // {name}")
@@ -170,7 +171,7 @@ class ModelMachine(MachineEmitter):
                     self.model_code(True).function(function)
         for action in m.actions:
             if action.used and action.name != "z_stall":
-                with out.block(f"void {action.name}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
+                with out.block(f"void {own_action(action.name)}([[maybe_unused]] Entry_ *&cache_entry, [[maybe_unused]] Tbe_ *&tbe, "
                                "[[maybe_unused]] Addr address)"):
                     out(place(action, {}, f"action {action.name}"))
                     self.model_code(True).block(action.body)
@@ -222,7 +223,7 @@ class ModelMachine(MachineEmitter):
                         elif t.next_state is not t.state:
                             out(f"next = {t.next_state.c_name};")
                         for action in t.actions:
-                            out(f"{action.name}(cache_entry, tbe, address);")
+                            out(f"{own_action(action.name)}(cache_entry, tbe, address);")
                         out("break;")
                     out.depth -= 1
                 out(f"default: no_transition_(k{m.name}_States[state], k{m.name}_Events[event]);")

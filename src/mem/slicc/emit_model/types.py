@@ -50,7 +50,7 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
         if kind is not None:
             out(f"static constexpr std::uint8_t kKind = {kind};")
             line = next((f for f in LINE_FIELDS if f in type_.fields and type_.fields[f].type.name == "Addr"), None)
-            out(f"Addr line() const {{ return {line or 0}; }}")
+            out(f"Addr line() const {{ return {c_field(type_.fields[line]) if line else 0}; }}")
     out(f"static_assert(alignof({type_.c_name}) == 1);\n")
 
 
