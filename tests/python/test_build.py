@@ -294,6 +294,12 @@ def test_an_interrupted_link_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
     assert [p.name for p in tmp_path.iterdir()] == ["P"]
 
 
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
+def test_a_tool_that_an_interruption_ended_is_no_failed_build(name: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        buildproto.run_tool(["sh", "-c", f"kill -{name} $$"])
+
+
 # --- virtual environment and packages ----------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -193,6 +194,8 @@ def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
 
 def run_tool(command: list[str]) -> None:
     got = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, check=False)
+    if -got.returncode in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to all processes of the terminal
+        raise KeyboardInterrupt
     if got.returncode != 0:
         raise BuildFailed(f"generated C++ ({command[-1]}):\n{got.stdout}{got.stderr}")
 
