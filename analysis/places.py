@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Source lines that write and that wait for lines, where a program's debug information gives them (docs/naming.md)."""
+"""Source lines that write and that wait for lines, where a program's debug information gives them (docs/naming.md). Code without it is
+listed among them by function, with an empty source."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,32 +14,48 @@ ROLES = {"written_at": ("writer", "count"), "waited_at": ("waiter", "waiting")}
 MOST = 5
 # A place whose code has called what waits: of names that no code of the program with source lines waits for.
 CALLED = "called_at"
-# Code without a source line has its part of the whole, too.
+# Nothing of a name or line without any source line: its functions are listed already.
 QUERY = """
     WITH sums AS (SELECT {by}, {role}_function AS function, {role}_source AS source, {role}_inlined AS inlined,
                          sum({weight})::BIGINT AS weight
                   FROM pairs {among} WHERE point = $1 AND {role}_function IS NOT NULL GROUP BY ALL),
          parts AS (SELECT *, weight / greatest(sum(weight) OVER (PARTITION BY {by}), 1) AS share FROM sums)
-    SELECT * FROM parts WHERE weight > 0 AND source IS NOT NULL
+    SELECT * FROM parts WHERE weight > 0
     QUALIFY row_number() OVER (PARTITION BY {by} ORDER BY weight DESC, source, function) <= {most}
+        AND count(source) OVER (PARTITION BY {by}) > 0
     ORDER BY weight DESC, source, function"""
 KEYS = {"names": ("name", "kind"), "lines": ("line", "use")}
+# Which portion of the waiting follows a write by another core.
+AFTER_WRITES = """
+    SELECT {by}, coalesce(sum(waiting) FILTER (WHERE writer IS NOT NULL), 0) / greatest(sum(waiting), 1) AS share
+    FROM pairs {among} WHERE point = $1 GROUP BY ALL"""
 HOTTEST = "JOIN (SELECT {by} FROM {table} WHERE point = $1 ORDER BY waiting DESC, {by} LIMIT {hottest}) USING ({by})"
 
 
 def places(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], dict[str, list[Row]]]:
     """By the key of `table`, `names` or `lines`: of each role its source lines with `function`, `inlined` (innermost first) and their share
-    of the role's weight, the largest first. `hottest`: only of so many rows of the table, those with the most waiting; a point can have
-    millions of lines."""
+    of the role's weight, the largest first; `source` is empty for the part of a function that has none. `hottest`: only of so many rows of
+    the table, those with the most waiting; a point can have millions of lines."""
     found: dict[tuple[Any, Any], dict[str, list[Row]]] = {}
     by = KEYS[table]
-    columns = ", ".join(by)
-    among = HOTTEST.format(by=columns, table=table, hottest=hottest) if hottest else ""
+    columns, among = _among(table, hottest)
     for key, (role, weight) in ROLES.items():
         for row in database.rows(QUERY.format(by=columns, among=among, role=role, weight=weight, most=MOST), point):
-            place = {"function": row["function"], "source": row["source"], "inlined": calls(row["inlined"]), "share": row["share"]}
+            place = {"function": row["function"], "source": row["source"] or "", "inlined": calls(row["inlined"]), "share": row["share"]}
             found.setdefault((row[by[0]], row[by[1]]), {role: [] for role in ROLES})[key].append(place)
     return found
+
+
+def after_writes(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], float]:
+    """By the same key: which portion of its waiting follows a write by another core."""
+    columns, among = _among(table, hottest)
+    rows = database.rows(AFTER_WRITES.format(by=columns, among=among), point)
+    return {(row[KEYS[table][0]], row[KEYS[table][1]]): float(row["share"]) for row in rows}
+
+
+def _among(table: str, hottest: int | None) -> tuple[str, str]:
+    columns = ", ".join(KEYS[table])
+    return columns, HOTTEST.format(by=columns, table=table, hottest=hottest) if hottest else ""
 
 
 def called(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[Row]]:
@@ -60,7 +77,7 @@ def called(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[Row]
 
 def callers(waited_at: Iterable[Row], found: list[Row]) -> list[Row]:
     """`found`, the places that called what waits for a name, where the program does not wait itself at places that are known."""
-    return [] if any(OF_PROGRAM in place["function"] for place in waited_at) else found
+    return [] if any(place["source"] and OF_PROGRAM in place["function"] for place in waited_at) else found
 
 
 def calls(inlined: str | None) -> list[str]:

@@ -15,7 +15,7 @@ from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
 from analysis.tables.names import hot_names, waited_for
 from analysis.tables.time_split import causes as causes_of
-from moscope.naming.own_code import WORTH_SHOWING, shown
+from moscope.naming.own_code import WORTH_SHOWING, has_writers, shown
 
 SHOWN = 10
 ALMOST_ALL = 0.9
@@ -56,6 +56,7 @@ def contenders(line: dict[str, Any]) -> str:
     """The function that waits most for a line and the one that writes it most, as in the run's `bottleneck`. They need not be the largest
     pair."""
     writer, waiter = (next((f for f, _ in line[who]), None) for who in ("writers", "waiters"))
+    writer = writer if has_writers(line) else None
     if waiter is None:
         return ""
     if writer is None:
@@ -66,6 +67,14 @@ def contenders(line: dict[str, Any]) -> str:
     if pairs and pairs[0] == (writer, waiter):
         return f", which {code(writer)} writes on one core and waits for on another"
     return f", which {code(waiter)} both waits for and writes"
+
+
+def _writers(line: dict[str, Any]) -> str:
+    if not line["writers"] or line["after_writes"] is None:
+        return functions(line["writers"])
+    if not has_writers(line):
+        return f'<span class="quiet">no other core for {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
+    return f'{functions(line["writers"])} <span class="quiet">(before {esc(percent(line["after_writes"]))} of the waiting)</span>'
 
 
 def functions(found: list[tuple[str, float | None]]) -> str:
@@ -95,20 +104,21 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'
             f'{what}<span class="chip c-{esc(line["class"])}">{esc(kind)}</span>{many}{step}</div>'
             f'<div class="measure"><div class="bar">{bar}</div><b>{esc(percent(line["wait_share"], 1))}</b></div>'
-            f'<div class="who"><span class="quiet">last written by</span> {functions(line["writers"])} '
+            f'<div class="who"><span class="quiet">last written by</span> {_writers(line)} '
             f'<span class="quiet">· waited for by</span> {functions(line["waiters"])}</div>{_places(line)}'
             f'{maps.first_advice(p, line["name"], line["kind"], line["wait_share"])}'
             f'{_details(p, line, ", ".join(facts))}</div></li>')
 
 
 def _places(line: dict[str, Any]) -> str:
-    """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well. None if
-    most of it is in code without debug information."""
+    """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well. Code without
+    debug information by function; nothing if all that matters is such code, whose functions are listed above."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
+    chosen = [(verb, [one for one in line[role][:2] if one is line[role][0] or one["share"] >= MATTERS]) for verb, role in roles
+              if line[role] and line[role][0]["share"] >= WORTH_SHOWING and (role != "written_at" or has_writers(line))]
     said = [f'<span class="quiet">{verb}</span> '
-            + " and ".join(at(one["function"], one["source"], one["inlined"]) for one in line[role][:2]
-                           if one is line[role][0] or one["share"] >= MATTERS)
-            for verb, role in roles if line[role] and line[role][0]["share"] >= WORTH_SHOWING]
+            + " and ".join(at(one["function"], one["source"], one["inlined"]) or code(one["function"]) for one in places)
+            for verb, places in chosen if any(one["source"] for one in places)]
     return f'<div class="who">{" · ".join(said)}</div>' if said else ""
 
 
@@ -184,7 +194,8 @@ def section(p: Point) -> str:
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
-            'are one entry. Open an entry to see its bytes and each pair of writer and waiter.'
+            'are one entry. Percentages of writers are of the transactions before which another core wrote the line, those of waiters of '
+            'the waiting for the entry. Open an entry to see its bytes and its pairs of writer and waiter.'
             f'{_reach(p, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 

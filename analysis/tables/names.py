@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.chains import called_at
 from analysis.database import shares
-from analysis.places import CALLED, ROLES, callers, places
+from analysis.places import CALLED, ROLES, after_writes, callers, places
 from analysis.run_directory import Point, Run
 from analysis.tables.base import NO_WRITER, Row, Table, key, once, table
 from analysis.tables.lines import hot_lines, measures
@@ -27,20 +27,22 @@ PAIRS = f"""
     SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY waiting DESC, writer, waiter) <= {MOST_PAIRS}
     ORDER BY waiting DESC, writer, waiter"""
 
-# Of each name its pairs by source line; only of code with debug information.
+# Of each name its pairs by source line; code without debug information by function. Nothing of a name without any source line.
 _ORDER = "waiting DESC, writer, waiter, writer_source, waiter_source, accessed, writer_inlined, waiter_inlined"
 SOURCES = f"""
     WITH sums AS (SELECT name, kind, coalesce(writer_function, '{NO_WRITER}') AS writer, writer_source, writer_inlined,
                          waiter_function AS waiter, waiter_source, waiter_inlined, accessed, sum(waiting)::BIGINT AS waiting
-                  FROM pairs WHERE point = ? AND waiting > 0 AND (writer_source IS NOT NULL OR waiter_source IS NOT NULL) GROUP BY ALL)
-    SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY {_ORDER}) <= {MOST_SOURCES} ORDER BY {_ORDER}"""
+                  FROM pairs WHERE point = ? AND waiting > 0 GROUP BY ALL)
+    SELECT * FROM sums QUALIFY row_number() OVER (PARTITION BY name, kind ORDER BY {_ORDER}) <= {MOST_SOURCES}
+        AND count(coalesce(writer_source, waiter_source)) OVER (PARTITION BY name, kind) > 0
+    ORDER BY {_ORDER}"""
 
 
 @once
 def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)], sources (rows of SOURCES),
-    written_at and waited_at (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`. If only
+    written_at, waited_at and after_writes (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`. If only
     run.json is left of a run, the hottest names in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
@@ -48,12 +50,12 @@ def hot_names(p: Point) -> list[Row]:
     functions = {role: p.database.by_name(FUNCTIONS.format(function=function, weight=weight), p.name)
                  for role, function, weight in (("writers", "writer_function", "count"), ("waiters", "waiter_function", "waiting"))}
     pairs, sources = (p.database.by_name(query, p.name) for query in (PAIRS, SOURCES))
-    at, called = places(p.database, p.name, "names"), called_at(p)
+    at, called, written = places(p.database, p.name, "names"), called_at(p), after_writes(p.database, p.name, "names")
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
         hottest.setdefault((line["name"], line["kind"]), []).append(line)
     return [{**_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, [])),
-             "sources": sources.get(key, []), **(own := at.get(key, NO_PLACES)),
+             "sources": sources.get(key, []), "after_writes": written.get(key), **(own := at.get(key, NO_PLACES)),
              CALLED: callers(own["waited_at"], called.get(key, []))}
             for one in found for key in [(one["name"], one["kind"])]]
 
@@ -77,7 +79,7 @@ def _summary(one: dict[str, Any]) -> Row:
     return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "", "lines": int(one.get("lines") or 1),
             "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0),
             "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None,
-            "class": str(one.get("class") or ""), "classes": {}, "pairs": [], "sources": [],
+            "class": str(one.get("class") or ""), "classes": {}, "pairs": [], "sources": [], "after_writes": one.get("after_writes"),
             **{role: one.get(role) or [] for role in (*NO_PLACES, CALLED)},
             **{role: [(str(f), None) for f in one.get(role) or []] for role in ("writers", "waiters")}}
 

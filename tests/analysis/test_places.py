@@ -6,7 +6,9 @@ import pytest
 
 from analysis.database import Database
 from analysis.described import MISS_CLASS
-from analysis.places import callers, places
+from analysis.places import after_writes, callers, places
+from analysis.tables.base import NO_WRITER
+from analysis.tables.names import SOURCES
 from moscope.naming.own_code import said
 
 STD = "/usr/include/c++/12/bits"
@@ -45,8 +47,9 @@ def test_the_innermost_line_of_own_code_comes_first(function: str, source: str, 
 
 def test_callers_are_shown_unless_the_program_waits_itself() -> None:
     found = [{"source": "main.c:9"}]
-    assert callers([], found) == callers([{"function": "dput"}], found) == found
-    assert callers([{"function": "dput"}, {"function": "server:work"}], found) == []
+    kernel, unknown = {"function": "dput", "source": "fs/dcache.c:886"}, {"function": "server:work", "source": ""}
+    assert callers([], found) == callers([kernel, unknown], found) == found
+    assert callers([kernel, {"function": "server:work", "source": "main.c:3"}], found) == []
 
 
 @pytest.mark.parametrize(("table", "hottest"), [("lines", [(640, 1), (576, 1)]), ("names", [("even", "slab"), ("odd", "slab")])])
@@ -66,8 +69,8 @@ def test_listing_only_the_hottest_does_not_change_their_places(table: str, hotte
 
 
 @pytest.mark.parametrize("table", ["lines", "names"])
-def test_the_share_of_a_place_is_of_all_waiting_and_of_all_writes(table: str) -> None:
-    """Code without a source line has its part of both; what no other core wrote is no write."""
+def test_code_without_source_lines_has_its_share_of_all_waiting_and_of_all_writes(table: str) -> None:
+    """Code without a source line is listed by function; what no other core wrote is no write."""
     classes = {f"{c}_{what}": 0 for c in MISS_CLASS.names for what in ("stall", "count")}
     lines = [{"line": 64, "use": 1, "name": "n", "kind": "slab", "stall": 100, "spin": 0, "transfers": 1, "waiters": 1, **classes}]
     of = [("main.c:9", "f", 1, 30, 2), (None, "memcpy", 1, 60, 6), (None, None, None, 10, 92)]
@@ -77,5 +80,10 @@ def test_the_share_of_a_place_is_of_all_waiting_and_of_all_writes(table: str) ->
     none = pa.table({name: pa.array([], pa.uint64()) for name in ("line", "use", "stall", "count")})
     database = Database({"p": {"lines": pa.Table.from_pylist(lines), "pairs": pa.Table.from_pylist(pairs), "transfers": none}})
     (found,) = places(database, "p", table).values()
-    assert [(one["source"], one["share"]) for one in found["waited_at"]] == [("main.c:9", pytest.approx(0.3))]
-    assert [(one["source"], one["share"]) for one in found["written_at"]] == [("main.c:9", pytest.approx(0.25))]
+    shares = {role: [(one["function"], one["source"], one["share"]) for one in listed] for role, listed in found.items()}
+    assert shares["waited_at"] == [("memcpy", "", 0.6), ("f", "main.c:9", 0.3), ("g", "", 0.1)]
+    assert shares["written_at"] == [("memcpy", "", 0.75), ("f", "main.c:9", 0.25)]
+    pairs_by_source = database.by_name(SOURCES, "p")["n", "slab"]
+    assert [(one["writer"], one["waiter"], one["waiter_source"]) for one in pairs_by_source] == [
+        ("memcpy", "memcpy", None), ("f", "f", "main.c:9"), (NO_WRITER, "g", None)]
+    assert list(after_writes(database, "p", table).values()) == [pytest.approx(0.9)]

@@ -246,6 +246,17 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
     assert f"Writers and waiters of {second['name']}" not in page, "a table without rows"
 
 
+def test_a_card_says_which_part_of_the_waiting_follows_a_write() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    first, pair = found["lines"][0], {**found["pairs"][0], "spin": 0}
+    for tenths, said in ((3, "w 100\u202f% (before 30\u202f% of the waiting)"), (1, "no other core for 90\u202f% of the waiting")):
+        found["pairs"] = [{**pair, "writer": None, "writer_function": None, "waiter_function": "map",
+                           "stall": (10 - tenths) * first["stall"]},
+                          {**pair, "writer_function": "w", "waiter_function": "r", "stall": tenths * first["stall"]}]
+        page = visible(lines.section(synthetic_run.made(record, stats, found)))
+        assert f"last written by {said} · waited for by map {10 * (10 - tenths)}\u202f%" in page
+
+
 def test_the_lines_that_cores_waited_for_are_those_with_waiting_each_once() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 12)
     assert sum(not line["stall"] + line["spin"] for line in found["lines"]) == 3 * (len(synthetic_run.LINES) - 1)
@@ -259,6 +270,7 @@ def test_the_lines_that_cores_waited_for_are_those_with_waiting_each_once() -> N
     ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
     ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),
     ({"waiter": 9, "second_writer": 3}, ("waiter", "waiter"), "which waiter writes on one core and waits for on another"),
+    ({"waiter": 9}, (None, "waiter"), "which waiter waits for"),  # another core's write precedes almost no waiting
     ({}, (None, "waiter"), "which waiter waits for")])
 @pytest.mark.parametrize("with_tables", [True, False], ids=["all files", "run.json alone"])
 def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str,

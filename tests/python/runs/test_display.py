@@ -82,6 +82,14 @@ def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> Non
         "waits at    60%  libc.so.6:strlen  strlen.S:7", "waits at    30%  libc.so.6:strlen  strlen.S:8"]
 
 
+def test_code_without_source_lines_is_listed_by_function() -> None:
+    unknown = {"function": "metis:map", "source": "", "inlined": [], "share": 0.55}
+    listed = NAME | {"waited_at": [unknown, place(0.1)], "written_at": [place(0.9)]}
+    waits = ["waits at    55%  metis:map", "waits at    10%  libc.so.6:strlen  strlen.S:7"]
+    assert table.places(listed | {"after_writes": 0.3}) == ["written at  90%  libc.so.6:strlen  strlen.S:7", *waits]
+    assert table.places(listed | {"after_writes": 0.1}) == waits, "hardly any of the waiting is after a write"
+
+
 def test_source_lines_with_small_shares_are_left_out() -> None:
     assert table.places(NAME | {"written_at": [place(0.9), place(0.01)], "called_at": [place(0.02)]}) == [
         "written at  90%  libc.so.6:strlen  strlen.S:7"]

@@ -3,13 +3,15 @@
 from this, which source line is useful for a reader."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 # Paths of files that are not the program's own, as debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
 OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
+WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another core that makes writers worth naming
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 
@@ -35,3 +37,9 @@ def said(function: str, source: str, inlined: Sequence[str]) -> str:
     """In words: `stats.c:17, in count called at stats.c:24`."""
     place, within = shown(function, source, inlined)
     return ", in ".join([place, *(f"{name} called at {at}" if at else name for name, at in within)])
+
+
+def has_writers(name: Mapping[str, Any]) -> bool:
+    """Whether the writers of a name of lines are worth naming. `after_writes` is None or absent where it is not known."""
+    after_writes = name.get("after_writes")
+    return bool(name["writers"]) and (after_writes is None or float(after_writes) >= WORTH_A_WRITER)

@@ -10,7 +10,7 @@ from moscope.guest.imagefiles import ImageFiles
 from moscope.guest.kernel import Kernel
 from moscope.naming.columns import Tables
 from moscope.naming.namer import Namer
-from moscope.naming.own_code import shown
+from moscope.naming.own_code import has_writers, shown
 from moscope.runs.engine import System
 from moscope.schema.enumerations import WAIT
 from moscope.workloads import registry
@@ -67,11 +67,14 @@ class Hottest:
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, added up over all lines."""
+        from analysis.places import after_writes
+
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
         functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places("names")
-        called = self._called(places)
+        called, written = self._called(places), after_writes(self.database, "", "names", MOST)
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
-                 "class": one["class"], **functions(one), **called(one), **places(one)} for one in found]
+                 "class": one["class"], "after_writes": written.get((one["name"], one["kind"]), 0.0), **functions(one),
+                 **called(one), **places(one)} for one in found]
 
     def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
         found: dict[tuple[str, Any, Any], list[str]] = {}
@@ -81,7 +84,7 @@ class Hottest:
         return lambda one: {role: found.get((role, one[key[0]], one[key[1]]), [])[:MOST_FUNCTIONS] for role in ROLES}
 
     def _places(self, table: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        """A function that gives the source lines of writers and waiters; nothing for code without debug information."""
+        """A function that gives the source lines of writers and waiters (`analysis.places`)."""
         from analysis.places import KEYS, places
 
         found, key = places(self.database, "", table, MOST), KEYS[table]
@@ -121,7 +124,7 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {one['name']} ({WAIT.noun(one['class'])})"
         if one["waiters"]:
             text += f", which {_at(one, 'waiters', 'waited_at')} waits for"
-            text += f" and {_at(one, 'writers', 'written_at')} writes" if one["writers"] else ""
+            text += f" and {_at(one, 'writers', 'written_at')} writes" if has_writers(one) else ""
         return text
     if idle >= max(waiting, cycles["busy"] + cycles["core"] - spin):
         return f"the cores are idle for {idle:.0%} of their time: too little work reaches them; {waits}"

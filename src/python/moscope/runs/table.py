@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from moscope import terminal
-from moscope.naming.own_code import WORTH_SHOWING, said
+from moscope.naming.own_code import WORTH_SHOWING, has_writers, said
 from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
@@ -49,11 +49,11 @@ def show(document: dict[str, Any]) -> None:
 
 
 def places(name: dict[str, Any]) -> list[str]:
-    """The source lines that write a name, wait for it, or call what waits. If the most frequent ones have no debug information,
-    so that the known ones have small shares, the functions with the largest shares."""
+    """The source lines that write a name, wait for it, or call what waits; code without debug information by function. If each has
+    a small share, the functions with the largest shares. No writers if little of the waiting follows a write by another core."""
     found = []
     for key, verb in PLACES.items():
-        known = name.get(key, [])
+        known = name.get(key, []) if key != "written_at" or has_writers(name) else []
         large = [place for place in known[:MOST] if place["share"] >= WORTH_SHOWING]
         found += [f"{verb} {place['share']:>4.0%}  {at(place)}" for place in large]
         if known and not large and key in FUNCTIONS:
@@ -64,7 +64,7 @@ def places(name: dict[str, Any]) -> list[str]:
 
 def at(place: dict[str, Any]) -> str:
     """A source line in words: `packed:work  stats.c:17, in count called at stats.c:24`."""
-    return f"{place['function']}  {said(place['function'], place['source'], place['inlined'])}"
+    return f"{place['function']}  {said(place['function'], place['source'], place['inlined'])}" if place["source"] else place["function"]
 
 
 def until_error(found: dict[str, Any]) -> str:
