@@ -85,3 +85,12 @@ def test_the_bench_gives_medians_of_pairs_and_the_most_memory() -> None:
     jsonio.validate(got)
     assert (got["mips"], got["host_s_per_ms"], got["rss_bytes"]) == (10, 2.0, 9000)
     assert got["attribution_overhead"] == pytest.approx(0.1) and got["mips_of_each"][2] == 5
+
+
+def test_an_error_below_the_wanted_one_that_is_not_known_well_says_so() -> None:
+    counts = [1000, 1001, 1003, 1004, 1004, 1003, 1001, 1000, 998, 997, 997, 998]
+    measured = [moment(10**12, n, 100, 0) for n in counts]
+    got = windows.until(measured, 0.02, 12)
+    assert got["reached"] < 0.02 and not got["met"]
+    assert got["why"].startswith("the windows are correlated (0.95) and worth 1 independent window, so it may be up to ")
+    assert windows.until([moment(10**12, n, 100, 0) for n in [10, 200] * 6], 0.01, 12)["why"] == "expected a higher --windows"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from moscope.runs.statistics import confidence, trend
 from moscope.schema.enumerations import TIME_KIND
+from moscope.wording import number
 
 FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
 KINDS = TIME_KIND.names
@@ -130,10 +131,10 @@ def until(windows: list[Moment], wanted: float, limit: int, cycle: int | None = 
     mean = throughput(windows, cycle)
     known = mean.stderr is not None and mean.value
     return {"wanted": wanted, "reached": mean.relative if known else None, "met": mean.enough(wanted),
-            "windows": len(windows), "limit": limit, "why": None if mean.enough(wanted) else unmet(windows, limit, cycle)}
+            "windows": len(windows), "limit": limit, "why": None if mean.enough(wanted) else unmet(windows, mean, wanted, limit, cycle)}
 
 
-def unmet(windows: list[Moment], limit: int, cycle: int | None) -> str:
+def unmet(windows: list[Moment], mean: confidence.Mean, wanted: float, limit: int, cycle: int | None) -> str:
     """Why an error is not known to be below a limit, and what the user can do."""
     if not any(w.operations for w in windows):
         return "no operations are counted: expected a program that counts them, or --count"
@@ -142,6 +143,10 @@ def unmet(windows: list[Moment], limit: int, cycle: int | None) -> str:
     if parts_of_the_work(windows, cycle):
         periods = f"{(cycle or 0) / FS_PER_MS:g} ms"
         return f"the work repeats itself every {periods}, and windows of fewer than two periods have no error: expected a higher --windows"
+    if mean.relative < wanted:
+        few = number(max(1, round(confidence.independent_windows(len(windows), mean.correlation))), "independent window")
+        return f"the windows are correlated ({mean.correlation:.2f}) and worth {few}, so it may be up to {mean.upper:.1%}: " \
+               "expected a higher --windows"
     return "expected a higher --windows"
 
 

@@ -48,6 +48,32 @@ def test_stopping_at_the_wanted_error_keeps_the_interval(correlation: float, lea
     assert held / repetitions >= least
 
 
+@pytest.mark.parametrize(("correlation", "most"), [(0.3, 20), (0.6, 35), (0.8, 65)])
+def test_an_error_far_below_the_wanted_one_ends_correlated_windows_early(correlation: float, most: int) -> None:
+    numbers, taken, missed = random.Random(7), 0, 0
+    for _ in range(40):
+        values, windows = series(correlation, 400, numbers), confidence.FEWEST_BATCHES
+        while windows < 400 and not (mean := estimate(values[:windows], [1.0] * windows)).enough(0.1):
+            windows += 1
+        taken += windows
+        missed += abs(mean.value - MEAN) > 2 * 0.1 * MEAN
+    assert taken / 40 < most and not missed
+
+
+def test_the_upper_limit_of_an_error_needs_to_be_below_the_wanted_one_if_windows_are_few() -> None:
+    mean = Mean(1.0, 0.01, None, 24, 12, 0.41)  # worth ten independent windows; 18 would be known well
+    assert mean.enough(0.1) and not mean.enough(0.02) and mean.upper == pytest.approx(0.0264, abs=0.001)
+    assert Mean(1.0, 0.0, None, 9, 9).upper == 0 and not Mean(1.0, 0.0, None, 9, 9).enough(0.1)
+
+
+def test_the_limits_of_chi_square_are_exceeded_with_95_per_cent() -> None:
+    for degrees, limit in enumerate(confidence.CHI_SQUARE[1:], 1):
+        term, below = 1 / math.gamma(degrees / 2 + 1), 0.0
+        for n in range(1, 200):
+            below, term = below + term, term * (limit / 2) / (degrees / 2 + n)
+        assert below * (limit / 2) ** (degrees / 2) * math.exp(-limit / 2) == pytest.approx(0.05, rel=0.01)
+
+
 def test_a_ratio_weighs_windows_by_what_they_are_divided_by() -> None:
     mean = estimate([30.0, 10.0], [3.0, 1.0])
     assert (mean.value, mean.stderr) == (10, 0)

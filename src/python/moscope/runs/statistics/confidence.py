@@ -14,8 +14,11 @@ Counts of operations are whole numbers, but the first window begins and the last
 errors add up to an error of the whole count with a standard deviation of sqrt(1/6) operation (`COUNT_ERROR`), however little the
 windows differ. Where operations are counted, the standard error is at least that.
 
-`enough` says when to stop. Rules that stop at the first small error tend to stop too early, so more windows are required if they
-are correlated.
+`enough` says when to stop. Rules that stop at the first small error tend to stop too early, because the error is itself an estimate.
+So either there have to be so many windows that it is known well, more if they are correlated; or the error has to be so small that
+its upper limit is below the wanted error. That is the limit at 95 % by the chi-square distribution, with as many degrees of freedom as
+the interval, and for the upper limit of the correlation, whose estimate from n windows has a variance of (1 - r^2) / n (M. S. Bartlett,
+"On the theoretical specification and sampling properties of autocorrelated time-series", Supplement to the JRSS 8, 1946).
 """
 
 import math
@@ -31,6 +34,10 @@ COUNT_ERROR = math.sqrt(1 / 6)  # operations
 # Student's t for a two-sided interval of 95 %, by degrees of freedom.
 STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
            2.101, 2.093)
+NORMAL = 1.645  # what a normal variable exceeds with a probability of 5 %
+# What a chi-square variable exceeds with 95 % probability, by degrees of freedom.
+CHI_SQUARE = (0.0, 0.00393, 0.103, 0.352, 0.711, 1.145, 1.635, 2.167, 2.733, 3.325, 3.940, 4.575, 5.226, 5.892, 6.571, 7.261, 7.962, 8.672,
+              9.390)
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,20 @@ class Mean:
         """The standard error as a fraction of the value; infinite if unknown."""
         return self.stderr / abs(self.value) if self.stderr is not None and self.value else math.inf
 
+    @property
+    def upper(self) -> float:
+        """An upper limit of the relative standard error at 95 %."""
+        if self.windows < 2:
+            return math.inf
+        r, degrees = self.correlation, degrees_of_freedom(self.windows, self.batches, self.correlation)
+        most = min(r + NORMAL * math.sqrt((1 - r * r) / self.windows), MOST_CORRELATION)
+        return self.relative * math.sqrt(degrees / CHI_SQUARE[degrees] * widened(most) / widened(r))
+
     def enough(self, relative: float) -> bool:
         """Whether the standard error is below a fraction of the value, and known well enough to say so."""
         independent = independent_windows(self.windows, self.correlation)
-        return self.relative < relative and self.windows >= FEWEST_BATCHES and independent >= FEWEST_BATCHES * (1 + 2 * self.correlation)
+        known = independent >= FEWEST_BATCHES * (1 + 2 * self.correlation) or self.upper < relative
+        return self.relative < relative and self.windows >= FEWEST_BATCHES and known
 
     def document(self) -> dict[str, Any]:
         return {"value": self.value, "stderr": self.stderr, "half_width": self.half_width}
@@ -73,7 +90,7 @@ def estimate(amounts: Sequence[float], per: Sequence[float], operations: float |
     r = correlation(residuals(amounts, per, value))
     spread = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
     stderr = max(spread, 0.0 if operations is None else least_error(value, operations, whole))
-    degrees = min(len(batches[0]), max(2, int(independent_windows(windows, r)))) - 1
+    degrees = degrees_of_freedom(windows, len(batches[0]), r)
     return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)
 
 
@@ -113,6 +130,11 @@ def variance(deviations: Sequence[float]) -> float:
     return sum(d * d for d in deviations) / (n - 1) / n * (1 + r) / (1 - r)
 
 
+def widened(r: float) -> float:
+    """The factor by which correlation increases the variance of a mean."""
+    return (1 + r) / (1 - r)
+
+
 def correlation(deviations: Sequence[float]) -> float:
     """The correlation of neighbours, limited to 0 .. `MOST_CORRELATION`."""
     n, squares = len(deviations), sum(d * d for d in deviations)
@@ -120,6 +142,11 @@ def correlation(deviations: Sequence[float]) -> float:
         return 0.0
     lag = sum(a * b for a, b in zip(deviations, deviations[1:], strict=False)) / squares
     return min(max((n * lag + 1) / (n - 3), 0.0), MOST_CORRELATION)
+
+
+def degrees_of_freedom(windows: int, batches: int, r: float) -> int:
+    """Of the standard error of at least two windows: no more than independent windows would have."""
+    return min(batches, max(2, int(independent_windows(windows, r)))) - 1
 
 
 def independent_windows(windows: int, r: float) -> float:
