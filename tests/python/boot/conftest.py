@@ -40,6 +40,9 @@ class FakeSystem:
         marker = next((m for m in self.config["markers"] if shown.endswith(m)), None)
         return {"state": "marker" if marker else "running", "detail": marker or "", "status": 0}
 
+    def step_until(self, tick: int, host_ms: int) -> dict[str, Any]:
+        return self.step(host_ms) if self.stats()["ticks"] < tick else {"state": "time", "detail": "", "status": 0}
+
     def console_output(self) -> bytes:
         data, self._out = self._out, b""
         return data

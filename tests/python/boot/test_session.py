@@ -193,11 +193,14 @@ def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: 
 def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_path: Path) -> None:
     def panicking() -> Script:
         yield "Kernel panic - not syncing: no init\r\n---[ end Kernel panic"
+        yield " - not syncing: no init ]---\r\n"
         while True:
             yield ""
 
     fake(panicking)
-    assert run.run(planned(tmp_path / "out"))[0].ended == "panic"
+    outcome, document, log = run.run(planned(tmp_path / "out"))
+    assert outcome.ended == "panic" and document["detail"] == "no init" and log.endswith(b" ]---\r\n")
+    assert result.death(outcome, log).report().startswith("moscope: the guest died: kernel panic: no init\n")
 
 
 def test_an_instruction_that_the_model_lacks_is_a_simulator_bug(fake: Fake, tmp_path: Path) -> None:

@@ -346,8 +346,9 @@ def test_a_program_that_has_ended_well_in_its_windows_has_a_note_that_says_so(po
 ])
 def test_a_dead_guest_is_reported_with_console_and_registers(point: Point, answer: dict[str, Any]) -> None:
     script = [{"shows": "last words\r\n"}, answer]
-    with pytest.raises(GuestDied, match="(?s)last words.*rip ffffffff81000000"):
+    with pytest.raises(GuestDied, match="(?s)last words.*rip ffffffff81000000") as died:
         course(FakeSystem(script=script), point)
+    assert ("kernel panic: x\n" in str(died.value)) is (answer["state"] == "marker")
 
 
 def test_a_program_that_ends_its_run_on_gem5_ends_the_windows_and_not_the_machine(point: Point) -> None:

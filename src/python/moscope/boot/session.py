@@ -25,6 +25,8 @@ INTERACTIVE_STEP_MS = 20
 END_OF_INPUT = b"\x04"
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 CUT_CONTROL = re.compile(rb"\x1b(\[[0-9;?]*)?\Z")  # one whose rest the guest has yet to send
+PANIC_REASON = re.compile(rb"(?<!end )Kernel panic - not syncing: ([^\r\n]+)")
+REST_OF_PANIC_FS = 20 * 10**12  # simulated time in which the kernel shows the rest of its last line
 LONGEST_ECHO = 1 << 14  # bytes; a line of a terminal has at most 4095 characters, which a line editor may show twice
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
 DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "hang"}
@@ -116,10 +118,19 @@ class Session:
             for text in seen:
                 self._marked(text)
             if self._panicked and state in ("running", "marker", "reset", "poweroff", "hang"):
-                state, detail = "panic", detail or "the kernel gave up"
+                if state in ("running", "marker"):
+                    self._end_line()
+                state, detail = "panic", panic_reason(self._since)
             if state not in ("running", "marker"):
                 self.outcome.ended, self.outcome.detail, self.outcome.status = state, detail, int(answer.get("status", 0))
                 return
+
+    def _end_line(self) -> None:
+        """Lets the guest show the rest of a line, for a fixed simulated time."""
+        end = int(self.system.stats()["ticks"]) + REST_OF_PANIC_FS
+        while self.system.step_until(end, STEP_MS)["state"] in ("running", "marker"):
+            pass
+        self._take_output()
 
     def _take_output(self) -> list[str]:
         data = self.system.console_output()
@@ -202,6 +213,12 @@ def script_status(log: bytes) -> int | None:
     """The exit status of the guest's script, from the output of the initial file system."""
     found = re.findall(re.escape(initramfs.SCRIPT_ENDED).encode() + rb"(\d+)\r?\n", log)
     return int(found[-1]) if found else None
+
+
+def panic_reason(log: bytes) -> str:
+    """Why Linux has given up, from its console."""
+    found = PANIC_REASON.findall(log)
+    return found[-1].decode(errors="replace").strip() if found else "the kernel gave up"
 
 
 def tail(log: bytes, lines: int = 25) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope boot`: Linux on the simulated machine, with a shell on its serial console or a script."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +59,9 @@ def boot(shared: Shared,
     if terminal:
         shared.say(f"booting {planned.config['info']['kernel']['name']} on {number(planned.config['cores'], 'core')}; {console.HELP}")
     outcome, document, log = run.run(planned, show, terminal)
+    if show and log and not log.endswith(b"\n"):
+        with suppress(console.Gone):
+            show(b"\n")
     if shared.json:
         shared.result(document)
     for remark in result.remarks(planned, outcome):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from moscope.boot import plan
-from moscope.boot.session import DEATHS, LACKING, tail
+from moscope.boot.session import DEATHS, LACKING, panic_reason, tail
 from moscope.errors import GuestDied, MoscopeError, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.runs.engine import System
@@ -124,7 +124,7 @@ class Guest:
         state, detail = str(answer["state"]), str(answer.get("detail", ""))
         self._tell()
         if detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log):
-            raise self._death("kernel panic", "the kernel gave up")
+            raise self._death("kernel panic", panic_reason(self.log))
         if state == "running":
             return ""
         if state == "time":
