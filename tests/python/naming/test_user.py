@@ -93,3 +93,16 @@ def test_a_file_that_is_no_program_of_the_run_is_asked_for_once(tmp_path: Path) 
     found = [users.program(f"overlay:/usr/bin/{name}") for name in ("postgres", "postgres", "perl", "perl")]
     assert found[0] is found[1] and found[0] and found[0].name == "postgres" and found[2:] == [None, None]
     assert users.program("/run/moscope/counter") and asked == ["overlay:/usr/bin/postgres", "overlay:/usr/bin/perl"]
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_a_stub_that_calls_a_library_is_named_after_the_function(tmp_path: Path) -> None:
+    (tmp_path / "calls.c").write_text("#include <stdlib.h>\nint main(int n, char** v) { return atoi(v[n - 1]) + rand(); }\n")
+    subprocess.run(["gcc", "-O1", "-fplt", "-o", tmp_path / "calls", tmp_path / "calls.c"], check=True)
+    program, file = Program("calls", tmp_path / "calls"), elf.from_file(tmp_path / "calls")
+    first, size = cast(tuple[int, int], file.section_range(".plt"))
+    assert size == 3 * 16 and program.function(first) == ".plt", "the first one calls the dynamic loader"
+    for at in (0, 8):
+        assert {program.function(first + 16 * n + at) for n in (1, 2)} >= {"plt of rand"}
+    (tmp_path / "cut").write_bytes(file.data.replace(b"rand\0", b"\0\0\0\0\0"))
+    assert ".plt" in {Program("cut", tmp_path / "cut").function(first + 16 * n) for n in (1, 2)}, "without a name for the function"

@@ -9,7 +9,7 @@ from pathlib import Path
 ET_EXEC, ET_DYN = 2, 3
 PT_LOAD, PT_INTERP = 1, 3
 PF_X = 1
-SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
+SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
 STT_OBJECT, STT_FUNC, STT_NOTYPE, STT_TLS = 1, 2, 0, 6
 SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
 
@@ -110,6 +110,13 @@ class Elf:
                 if text:
                     letter = "t" if kind == STT_FUNC else "d" if kind == STT_OBJECT else "n"
                     yield value, size, letter.upper() if info >> 4 else letter, text
+
+    def name_of_symbol(self, table: Section, number: int) -> str:
+        """The name of a symbol in one of the tables; empty where the table or its strings are cut short."""
+        at = table.offset + 24 * number
+        if table.link >= len(self.sections) or at + 4 > len(self.data):
+            return ""
+        return self._text(self.sections[table.link].offset + int(struct.unpack_from("<I", self.data, at)[0]))
 
 
 def from_file(path: Path) -> Elf:

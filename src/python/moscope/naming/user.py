@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
-from moscope.naming import debug, demangle, elf
+from moscope.naming import debug, demangle, elf, plt
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
 from moscope.naming.symbols import Place, Symbol, SymbolTable
@@ -54,7 +54,7 @@ class Program:
         self.fixed = file.type == elf.ET_EXEC
         self.segments = file.segments
         richest = self._split_symbols() if not file.has_symtab else None
-        self.symbols = SymbolTable(bounded(richest or file))
+        self.symbols = SymbolTable([*bounded(richest or file), *plt.symbols(file)])
 
     @cached_property
     def _debug(self) -> tuple[debug.Debug, elf.Elf] | None:
