@@ -94,12 +94,15 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 MOST_NAMES = 30  # in a message
 
 
-def unknown_name(where: str, what: str, name: str, known: Iterable[str]) -> UserError:
-    """`where: no WHAT called "name": expected a known name, such as ...`; if no name is similar, all names, or the first of many."""
+def unknown_name(where: str, what: str, name: str, known: Iterable[str], every: str = "") -> UserError:
+    """`where: no WHAT called "name": expected a known name, such as ...`; if no name is similar, all names, or the first of many.
+    `every`: all names in words, where they are worth listing in any case."""
     known = sorted(known)
     close = nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
     if close:
-        right = "a known name, such as " + " or ".join(close)
+        right = "a known name, such as " + " or ".join(close) + (f" (one of {every})" if every else "")
+    elif every:
+        right = f"one of {every}"
     elif len(known) > MOST_NAMES:
         right = f"one of {len(known)} names: {', '.join(known[:MOST_NAMES])} ..."
     else:

@@ -27,6 +27,13 @@ def refusal(tmp_path: Path, shared: Shared = SHARED, **given: Any) -> str:
     return str(caught.value)
 
 
+def test_only_a_linux_kernel_is_said_to_lack_modules(tmp_path: Path, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = replace(SHARED, out=tmp_path / "out"), plan.Options(kernel=str(image))
+    assert plan.make(*wanted).remarks == [], "a file of another kind"
+    monkeypatch.setattr(plan.kernel, "release_of", lambda path: "6.1.0-mine")
+    assert plan.make(*wanted).remarks == [f"no modules of {image} were found: the kernel has to have all drivers of the guest built in"]
+
+
 def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: Path, image: Path) -> None:
     kernel = str(image)
     assert refusal(tmp_path, kernel=kernel, cores=49) == "--cores: 49: expected 1 to 48 for opteron48"

@@ -103,7 +103,7 @@ def test_points_that_were_not_steady_are_named_below_the_table(capsys: pytest.Ca
 
 
 def test_an_application_is_refused_with_the_names_of_those_that_run() -> None:
-    with pytest.raises(UserError, match='--workload: no application called "gmak".*gmake'):
+    with pytest.raises(UserError, match='--workload: no application called "gmak".* as gmake .one of exim, .*metis\\)'):
         applications.chosen("gmak", {"exim"})
     with pytest.raises(UserError, match="--workload: metis: moscope has no workload metis or metis-2m yet: expected some of exim"):
         applications.chosen("exim,metis", {"exim"})

@@ -176,7 +176,7 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         packaged = debian.files(options.packages, shared.say) if options.packages else {}
         built = initramfs.build(chosen, shared.say, options.script, {**packaged, **options.programs})
         config["initrd"] = str(built.path)
-        if chosen.modules is None and not chosen.append:
+        if chosen.modules is None and chosen.release and not chosen.append:
             remarks.append(f"no modules of {chosen.image} were found: the kernel has to have all drivers of the guest built in")
     elif options.script:
         raise UserError(f"--script: {chosen.image} is no Linux kernel: expected a Linux kernel")

@@ -6,6 +6,7 @@ build of the kernel has the name of its variant after it, as in `pk@split` (`gue
 """
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from moscope import paths
@@ -13,6 +14,7 @@ from moscope.errors import UserError, nearest, unknown_name
 from moscope.guest import kernel_patches
 
 SETTINGS = ("stock", "pk", "upstream")
+FORMS = "stock, pk, upstream, stock+N,N or pk-N,N"
 PARAMETER = "moscope.fix"
 _MIX = re.compile(r"(stock\+|pk-)([0-9]+(?:,[0-9]+)*)")
 
@@ -33,16 +35,18 @@ def is_ours(name: str) -> bool:
 
 
 def setting(name: str) -> str:
-    """The value of `moscope.fix=` for a name, in its canonical form: numbers in order, each once."""
+    """The value of `moscope.fix=` for a name, in its canonical form: numbers in order."""
     if name in SETTINGS:
         return name
     match = _MIX.fullmatch(name)
     if not match:
         examples = ["stock", "pk", "upstream", *(f"{base}{n}" for base in ("stock+", "pk-") for n in numbers())]
-        close = nearest(name, examples)
-        raise UserError(f'--kernel: no kernel called "{name}": expected stock, pk, upstream, stock+N,N or pk-N,N'
+        close = sorted(nearest(name, examples), key=examples.index)
+        raise UserError(f'--kernel: no kernel called "{name}": expected {FORMS}'
                         + (f", such as {' or '.join(close)}" if close else ""))
-    listed = sorted({int(number) for number in match.group(2).split(",")})
+    listed = sorted(int(number) for number in match.group(2).split(","))
+    if twice := [number for number, following in pairwise(listed) if number == following]:
+        raise UserError(f"--kernel: {name}: fix {twice[0]} appears twice: expected each fix once")
     wrong = [number for number in listed if number not in numbers()]
     if wrong:
         known = ", ".join(map(str, numbers())) or "none"
@@ -52,4 +56,4 @@ def setting(name: str) -> str:
 
 def unknown(name: str, others: tuple[str, ...]) -> UserError:
     """The error for a name of no kernel."""
-    return unknown_name("--kernel", "kernel", name, (*others, *SETTINGS))
+    return unknown_name("--kernel", "kernel", name, (*others, *SETTINGS), f"{', '.join(others)}, {FORMS}, or a file")

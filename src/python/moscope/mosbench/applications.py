@@ -71,7 +71,7 @@ def chosen(names: str | None, workloads: Container[str]) -> list[Application]:
     wanted = [part.strip() for part in names.split(",")]
     for name in wanted:
         if name not in by_name:
-            raise unknown_name("--workload", "application", name, by_name)
+            raise unknown_name("--workload", "application", name, by_name, ", ".join(by_name))
         if lacking := missing(by_name[name], workloads):
             available = ", ".join(a.name for a in APPLICATIONS if not missing(a, workloads))
             raise UserError(f"--workload: {name}: moscope has no workload {' or '.join(lacking)} yet: expected some of {available}")
