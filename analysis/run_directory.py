@@ -162,7 +162,8 @@ def load(path: str | Path, copied: bool = True) -> Run:
     """The run at `path`, or one point, whose folder it is; raises RunDirectoryError if there is no run. `copied`: as in `Database`."""
     path = Path(path)
     if not path.is_dir():
-        raise RunDirectoryError(f"{path}: no such folder: expected the folder that `moscope run --out` wrote")
+        why = "is a file" if path.exists() else "no such folder"
+        raise RunDirectoryError(f"{path}: {why}: expected the folder that `moscope run --out` wrote")
     if is_sweep(path):
         raise RunDirectoryError(f"{path}: holds a sweep: expected a run directory, or the folder of one point: {_points_of_sweep(path)}")
     problems: list[str] = []

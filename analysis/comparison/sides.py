@@ -39,7 +39,7 @@ class Side:
 def side(path: Path) -> Side:
     """Raises RunDirectoryError if there is nothing to compare."""
     if not path.is_dir():
-        raise RunDirectoryError(f"{path}: no such folder: {RIGHT}")
+        raise RunDirectoryError(f"{path}: {'is a file' if path.exists() else 'no such folder'}: {RIGHT}")
     if (path / "point.json").is_file():
         run = path.absolute().parents[1]
         if path.absolute().parent.name == "points" and (run / "run.json").is_file():

@@ -327,6 +327,8 @@ def test_csv_holds_what_the_tables_hold(whole: Path) -> None:
 def test_a_folder_without_a_run_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="neither run.json nor a finished point"):
         load(tmp_path)
+    with pytest.raises(RunDirectoryError, match=r"test_tables.py: is a file: expected the folder that"):
+        load(Path(__file__))
     with pytest.raises(RunDirectoryError, match="no such folder"):
         load(tmp_path / "none")
 

@@ -155,6 +155,16 @@ def test_a_run_json_of_something_else_is_refused(text: str, tmp_path: Path) -> N
         package.open_run(tmp_path)
 
 
+def test_the_folder_of_a_point_or_a_sweep_is_refused_with_what_to_open(tmp_path: Path) -> None:
+    run = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    point = next((run / "points").iterdir())
+    with pytest.raises(package.UserError, match=f"^{point}: holds one point: expected the folder of its run, {run}$"):
+        package.open_run(point)
+    (tmp_path / "sweep.json").write_text("{}")
+    with pytest.raises(package.UserError, match="holds a sweep, whose results are in table.parquet .*: expected the folder that"):
+        package.open_run(tmp_path)
+
+
 def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
     folder = synthetic_run.write_run(tmp_path / "run", cores=(1, 12))
     document = json.loads((folder / "run.json").read_text())

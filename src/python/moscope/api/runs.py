@@ -137,6 +137,16 @@ def _name(point: dict[str, Any]) -> str:
     return f"{point['workload']}-{point['kernel']}-{point['cores']}".replace("/", "_")
 
 
+def _other_folder(folder: Path) -> str:
+    """What a folder without run.json holds instead, and what is expected; empty if it is no other kind of results."""
+    if (folder / "point.json").is_file():
+        run = folder.absolute().parent.parent
+        return f"holds one point: expected the folder of its run{f', {run}' if (run / 'run.json').is_file() else ''}"
+    if (folder / "sweep.json").is_file():
+        return "holds a sweep, whose results are in table.parquet and lines.parquet: expected the folder that `moscope run --out` wrote"
+    return ""
+
+
 def open_run(path: Place) -> Run:
     """The results in a run directory, of `moscope run --out` or of `moscope.run(out=...)`. Raises UserError if there is none."""
     folder = Path(place("moscope.open_run", path) or "")
@@ -146,6 +156,10 @@ def open_run(path: Place) -> Run:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
         errors = [] if why else of_failures(document)
+    except FileNotFoundError as error:
+        if other := _other_folder(folder):
+            raise UserError(f"{folder}: {other}") from None
+        why = str(error.strerror)
     except (OSError, ValueError) as error:
         why = str(error.strerror) if isinstance(error, OSError) else "is no JSON"
     except (TypeError, KeyError):
