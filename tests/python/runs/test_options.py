@@ -11,6 +11,7 @@ import pytest
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.runs import options
+from moscope.sweeps import of_run, points
 
 MS = 10**12
 
@@ -75,6 +76,26 @@ def test_detailed_time_begins_at_the_workloads_own_mark_unless_told_otherwise(sh
     assert {p.begin for p in made(shared, begin="all set").points} == {"all set"}
     assert made(shared, begin="0.25s").identity() == made(shared, begin="250ms").identity() != made(shared).identity()
     assert "begin" not in made(shared).identity()["points"][0], "so that runs from before the option was there go on"
+
+
+def test_memory_per_node_is_used_from_either_option(shared: Shared) -> None:
+    assert {p.memory_per_node for p in made(shared).points} == {"512MiB"}
+    assert {p.memory_per_node for p in made(shared, memory_per_node="128MiB").points} == {"128MiB"}
+    shared = replace(shared, sets=["memory_per_node=64MiB", "memory_per_node=128MiB"])
+    assert {p.memory_per_node for p in made(shared).points} == {"128MiB"}
+    with pytest.raises(UserError, match="--memory-per-node: --set memory_per_node=128MiB is given too: expected one of the two"):
+        made(shared, memory_per_node="128MiB")
+
+
+@pytest.mark.parametrize("size", ["32MiB", "65MiB"])
+def test_memory_that_no_guest_can_use_is_refused(shared: Shared, size: str) -> None:
+    said = f"{size}: expected 64MiB or more, a multiple of 2MiB"
+    with pytest.raises(UserError, match=f"--memory-per-node: {said}"):
+        made(shared, memory_per_node=size)
+    for values in (size, f"{size},128MiB", f"128MiB,{size}"):
+        one = replace(shared, sets=[f"memory_per_node={values}"])
+        with pytest.raises(UserError, match=said):
+            points.unbuilt(swept) if (swept := of_run.spec(one, options.Options("counter"))) else made(one)
 
 
 def help_of(command: Callable[..., int], option: str) -> str:

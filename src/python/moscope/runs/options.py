@@ -7,7 +7,7 @@ A `Point` has all options that determine its result, as plain data. It is sent t
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,8 @@ SHORT, SHORTER = "short", 3
 # --begin threads: begin when all cores in use run.
 BUSY = "threads"
 MOST_THREADS = 64
+# The key of --set for memory. Guests need this much per node, in whole large pages (src/board/system_config.cc).
+MEMORY, LEAST_MEMORY, MEMORY_STEP = "memory_per_node", 64 << 20, 2 << 20
 # Kernel addresses that are the same at each boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
 
@@ -138,8 +140,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
         raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
     short = options.window == SHORT
     warmup, window = given_time("--warmup", options.warmup, 0), None if short else given_time("--window", options.window, 1)
-    if options.memory_per_node is not None:
-        sized(machine, options.memory_per_node)
+    given_memory = memory_of(machine, options, shared.sets)
     begin = beginning(options.begin)
     points, programs, folders = [], dict[str, Path](), dict[str, str]()
     own = asked(options)
@@ -151,7 +152,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
             programs |= workloads.along(work, shared.say)
         if not isinstance(work, OwnProgram) and workloads.elsewhere(work):
             folders[work.name] = str(work.folder)
-        memory = options.memory_per_node or work.memory_per_node
+        memory = given_memory or work.memory_per_node
         for system in kernels(work.kernels if options.kernel is None else options.kernel):
             for n in _sensible(counts, work, options):
                 length = window_of(work, n, short) if window is None else window
@@ -317,6 +318,20 @@ def given_error(text: str | None) -> float | None:
     if not 0 < value <= 0.5:
         raise UserError(f"--until-error: {text}: expected more than 0% and at most 50%, such as 3%")
     return value
+
+
+def memory_of(machine: Machine, options: Options, sets: Sequence[str]) -> str | None:
+    """The memory per node that --memory-per-node or --set gives; None: that of the workload."""
+    by_set = next((text for text in reversed(sets) if text.partition("=")[0].strip() == MEMORY), None)
+    if by_set and options.memory_per_node is not None:
+        raise UserError(f"--memory-per-node: --set {by_set:.80} is given too: expected one of the two")
+    given = str(machine.memory_per_node) if by_set else options.memory_per_node
+    if given is not None:
+        size = sized(machine, given).memory_per_node.bytes
+        if size < LEAST_MEMORY or size % MEMORY_STEP:
+            raise UserError(f"{f'--set {by_set:.80}' if by_set else f'--memory-per-node: {given}'}: expected {LEAST_MEMORY >> 20}MiB or "
+                            f"more, a multiple of {MEMORY_STEP >> 20}MiB")
+    return given
 
 
 def sized(machine: Machine, memory_per_node: str) -> Machine:
