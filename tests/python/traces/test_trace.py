@@ -271,6 +271,11 @@ def test_a_device_is_served_by_the_home(moscope: Moscope) -> None:
     assert [(a["supplier"], a["supplier_number"]) for a in accesses] == [("own", None)] * 2  # which does not say whose data it was
 
 
+def test_a_store_of_a_whole_line_past_the_caches_is_supplied_by_no_cache(moscope: Moscope) -> None:
+    for home in ("n0", "n1"):
+        assert "supplied by no cache: the access writes the whole line" in moscope("trace", f"c0 nt A@{home}:64").stdout
+
+
 @pytest.fixture
 def stopped(moscope: Moscope) -> dict[str, Any]:
     """A trace of three steps that the second one's access ended, as one of a protocol with a mistake does."""

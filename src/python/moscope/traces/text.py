@@ -33,6 +33,9 @@ class Line:
     style: str
 
 
+NO_SUPPLIER = "own"  # the supplier of an access for which no controller sent the line
+
+
 def period(document: Document) -> Fraction:
     numerator, denominator = document["clock"]["core_period_fs"]
     return Fraction(numerator, denominator)
@@ -51,7 +54,7 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
     suppliers = [c for c in document["controllers"] if c["machine"] == kind]
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
     if not suppliers:  # a hit takes no transition
-        return "its own caches" if near else kind
+        return "its own caches" if near else "no cache: the access writes the whole line" if kind == NO_SUPPLIER else kind
     unsent = access["supplier_number"] is None and access["supplier_chip"] is None  # no controller sent the line for this access
     if unsent and not near and access["op"] in ("st", "rmw"):
         return "no cache: the core had the line, and waited to write it"

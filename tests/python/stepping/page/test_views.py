@@ -261,6 +261,7 @@ def test_an_access_of_a_device_is_explained(open_page: Open, history_of: Callabl
     ("c0 ld A@n0; c6 ld A@n0; c6 st A@n0 | c6 st A@n0+8",
      ["No data is needed: the core has the line, and waits for permission to write it.",
       "An older access or a prefetch of the core brings the line."]),
+    ("c0 nt A@n1:64", ["No data is needed: the access writes the whole line."]),
     ("c0 st A@n0; c6 ld A@n0 | c12 ld A@n0 | c18 ld A@n0", ["A cache of chip 0 supplies the data."]),
     ("c0 st A@n0; c6 flush A@n0", ["A flush moves no data to the core."])])
 def test_an_access_for_which_no_single_controller_sent_the_line_is_explained(
