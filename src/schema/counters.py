@@ -22,6 +22,9 @@ LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing befo
     "command": Member("another command occupied the command bus, or tCCD is longer than a burst", "command slots (tCCD)"),
 }, counted=False, namespace="moscope::dram")
 
+# The reasons for which a bus is idle because no request had come in time: more requests in flight would use these clocks.
+LOST_FOR_LACK_OF_REQUESTS = ("no_request", "precharge", "activate")
+
 CHANNEL = Counters("ChannelStats", "What a DRAM channel counts. Every clock of the data bus is either busy or lost to exactly one reason, "
                    "so `busy` and `lost` add up to `accounted`.", (
     Counter("reads", "bursts", "read bursts on the data bus"),

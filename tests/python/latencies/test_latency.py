@@ -184,8 +184,9 @@ LOAD = Load("node", (0,), ((0,),), 8, None, None)
 NO_NETWORK = {"links": [], "ports": []}
 
 
-def dram(busy: int, **lost: int) -> dict[str, Any]:
-    channel = {"reads": 10, "writes": 0, "busy": busy, "lost": lost, "accounted": busy + sum(lost.values())}
+def dram(busy: int, queue: int = 0, **lost: int) -> dict[str, Any]:
+    channel = {"reads": 10, "writes": 0, "busy": busy, "lost": lost, "accounted": busy + sum(lost.values()),
+               "read_queue": 100 * queue, "write_queue": 0, "clocks": 100}
     return {"dram": [{"name": "dram-0", "node": 0, "channels": [channel]}], "network": NO_NETWORK}
 
 
@@ -196,11 +197,19 @@ def test_a_dram_that_loses_its_time_to_one_rule_is_named_by_that_rule() -> None:
 
 def test_a_dram_that_waits_for_requests_is_not_the_limit() -> None:
     assert find_limit(dram(50, row_cycle=10, no_request=40), 1000, LOAD, 500).name == "misses in flight"
+    assert find_limit(dram(50, row_cycle=10, activate=30, precharge=10), 1000, LOAD, 500).name == "misses in flight"
+
+
+@pytest.mark.parametrize(("queue", "name"), [(12, "DRAM activate rate"), (2, "crossbar port 0:L3Cache0")])
+def test_of_several_resources_in_use_the_one_at_which_most_requests_wait_is_the_limit(queue: int, name: str) -> None:
+    port = {"name": "0:L3Cache0", "busy_fs": 960, "wait_fs": 5000}
+    counts = {**dram(60, queue, activate_rate=40), "network": {"links": [], "ports": [port]}}
+    assert find_limit(counts, 1000, LOAD, 500).name == name
 
 
 def test_a_link_without_buffers_behind_it_is_named_with_its_channel() -> None:
     def channel(busy: int, stall: int) -> dict[str, int]:
-        return {"busy_fs": busy, "credit_stall_fs": stall}
+        return {"busy_fs": busy, "credit_stall_fs": stall, "wait_fs": stall}
 
     link = {"name": "0->2", "channels": {"request": channel(100, 0), "response": channel(200, 650)}}
     limit = find_limit({"network": {"links": [link], "ports": []}}, 1000, LOAD, 500)

@@ -19,7 +19,7 @@ from moscope.errors import UserError
 from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
 from moscope.latencies.references import bandwidth_references
 from moscope.latencies.rows import cache_sizes
-from moscope.schema.counters import LOST
+from moscope.schema.counters import LOST, LOST_FOR_LACK_OF_REQUESTS
 
 LINE = 64
 PAGE = 4096
@@ -28,6 +28,7 @@ WARM_FS = 20_000 * FS_PER_NS
 WINDOW_FS = 40_000 * FS_PER_NS
 # A resource that is in use for this share of the time counts as the limit.
 SATURATED = 0.85
+
 
 @dataclass(frozen=True)
 class Load:
@@ -48,6 +49,7 @@ class Limit:
     name: str
     why: str
     shares: dict[str, float]
+    waiting: float = 0.0  # mean number of requests or messages that wait for it
 
 
 @dataclass(frozen=True)
@@ -123,41 +125,34 @@ def scattered_page(seed: int, core: int) -> int:
 
 
 def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: float) -> Limit:
-    """The limit is the most used resource if it is in use nearly all the time; otherwise the misses in flight are the limit."""
+    """The limit is a resource that is in use nearly all the time. Of several, it is the one for which the most requests wait: the
+    number of misses in flight is fixed, and they gather at the slowest resource. Without one, the misses in flight are the limit."""
     candidates = [c for c in (_dram(statistics), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
     shares = {name: share for c in candidates for name, share in c.shares.items()}
-    # Of several saturated resources, the one that carries the most data is the limit: behind a full link, requests also queue up at
-    # a DRAM.
-    best = max(candidates, key=lambda c: (min(c.shares[c.name], SATURATED), c.shares.get("DRAM data bus", c.shares[c.name])), default=None)
-    if best and best.shares[best.name] >= SATURATED:
-        return Limit(best.name, best.why, shares)
-    busiest = f"; the busiest resource is {best.name}, in use {best.shares[best.name]:.0%} of the time" if best else ""
+    saturated = [c for c in candidates if c.shares[c.name] >= SATURATED]
+    if saturated:
+        best = max(saturated, key=lambda c: c.waiting)
+        return Limit(best.name, best.why, shares, best.waiting)
+    busy = max(candidates, key=lambda c: c.shares[c.name], default=None)
+    busiest = f"; the busiest resource is {busy.name}, in use {busy.shares[busy.name]:.0%} of the time" if busy else ""
     return Limit("misses in flight", f"{load.in_flight} per core, each {latency:.0f} cycles under way{busiest}", shares)
 
 
 def _dram(statistics: dict[str, Any]) -> Limit | None:
     """How the DRAM data buses spend their time: they carry data, wait because of a DRAM rule, or are idle for lack of requests."""
-    busy = accounted = 0
-    lost: dict[str, int] = {}
-    for node in statistics.get("dram", []):
-        for channel in node["channels"]:
-            if not channel["reads"] + channel["writes"]:
-                continue
-            busy += channel["busy"]
-            accounted += channel["accounted"]
-            for reason, clocks in channel["lost"].items():
-                lost[reason] = lost.get(reason, 0) + clocks
+    channels = [c for node in statistics.get("dram", []) for c in node["channels"] if c["reads"] + c["writes"]]
+    accounted = sum(c["accounted"] for c in channels)
     if not accounted:
         return None
-    # A data bus that waits for a request is idle; one that waits for anything else counts as in use.
-    taken = 1 - lost.get("no_request", 0) / accounted
-    losses = sorted(((n, r) for r, n in lost.items() if r != "no_request" and n), reverse=True)
-    parts = [f"data bus busy {busy / accounted:.0%}"] + [f"lost to {LOST.label(r)} {n / accounted:.0%}" for n, r in losses[:3]]
-    name = "DRAM"
-    if losses and losses[0][0] > busy * 0.1:
-        name = f"DRAM {losses[0][1].replace('_', ' ')}"
-    shares = {name: taken, "DRAM data bus": busy / accounted}
-    return Limit(name, ", ".join(parts), shares)
+    busy = sum(c["busy"] for c in channels) / accounted
+    lost = {reason: sum(c["lost"].get(reason, 0) for c in channels) / accounted for reason in LOST.members}
+    losses = sorted(((share, r) for r, share in lost.items() if r != "no_request" and share), reverse=True)
+    parts = [f"data bus busy {busy:.0%}"] + [f"lost to {LOST.label(r)} {share:.0%}" for share, r in losses[:3]]
+    held = [(share, r) for share, r in losses if r not in LOST_FOR_LACK_OF_REQUESTS]
+    name = f"DRAM {held[0][1].replace('_', ' ')}" if held and held[0][0] > busy * 0.1 else "DRAM"
+    taken = 1 - sum(lost[reason] for reason in LOST_FOR_LACK_OF_REQUESTS)
+    return Limit(name, ", ".join(parts), {name: taken, "DRAM data bus": busy},
+                 sum((c["read_queue"] + c["write_queue"]) / c["clocks"] for c in channels) / len(channels))
 
 
 def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
@@ -171,7 +166,8 @@ def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
         if best is None or taken > best.shares[best.name]:
             name = f"link {link['name']}" + (f", buffers of channel {channel}" if stalled > busy else "")
             best = Limit(name, f"carries packets {busy:.0%} of the time" + (
-                f", waits for {channel} buffers {stalled:.0%}" if stalled > 0.01 else ""), {name: taken})
+                f", waits for {channel} buffers {stalled:.0%}" if stalled > 0.01 else ""), {name: taken},
+                sum(c["wait_fs"] for c in link["channels"].values()) / window_fs)
     return best
 
 
@@ -182,7 +178,7 @@ def _ports(statistics: dict[str, Any], window_fs: int) -> Limit | None:
     busiest = max(ports, key=lambda p: p["busy_fs"])
     share = busiest["busy_fs"] / window_fs
     name = f"crossbar port {busiest['name']}"
-    return Limit(name, f"carries messages {share:.0%} of the time", {name: share})
+    return Limit(name, f"carries messages {share:.0%} of the time", {name: share}, busiest["wait_fs"] / window_fs)
 
 
 def row_json(b: Bandwidth) -> dict[str, Any]:
