@@ -78,9 +78,9 @@ void DramParams::validate() const {
         bad("timing_fs.tRAS", "is less than tRCD", "at least " + std::to_string(t.tRCD));
     if (t.tFAW && t.tFAW < t.tRRD)
         bad("timing_fs.tFAW", "is less than tRRD", "0, or at least " + std::to_string(t.tRRD));
-    if (t.tREFI && t.tREFI < 2 * ranks * (t.tRFC + t.tRC))
-        bad("timing_fs.tREFI", "leaves no time beside refreshes",
-            "more than " + std::to_string(2 * ranks * (t.tRFC + t.tRC)) + ", or 0 for no refresh");
+    if (const Tick least = 2 * ranks * (t.tRFC + t.tRC); t.tREFI && t.tREFI < least)
+        bad("timing_fs.tREFI", "leaves too little time beside refreshes, each of which takes tRFC + tRC",
+            "at least " + std::to_string(least) + ", 0 for no refresh, or a shorter tRFC");
     if (bus_bytes() > kLineBytes / 2 || !(burst_lengths >> burst_length() & 1))
         bad("burst_lengths",
             "a line of 64 bytes is a burst of " + std::to_string(burst_length()) + " on a bus of " +
@@ -89,9 +89,11 @@ void DramParams::validate() const {
     if (ranks * banks > 64)
         bad("ranks", "more than 64 banks per channel", "fewer ranks or banks");
     if (scheduler_depth > read_entries)
-        bad("scheduler_depth", "is larger than read_entries", "at most " + std::to_string(read_entries));
+        bad("scheduler_depth", "is larger than read_entries",
+            "at most " + std::to_string(read_entries) + ", or more read_entries");
     if (write_high > write_entries)
-        bad("write_high", "is larger than write_entries", "at most " + std::to_string(write_entries));
+        bad("write_high", "is larger than write_entries",
+            "at most " + std::to_string(write_entries) + ", or more write_entries");
     if (write_low >= write_high)
         bad("write_low", "is not below write_high", "at most " + std::to_string(write_high - 1));
     if (page_policy == PagePolicy::idle && idle_close_fs < tCK_fs)

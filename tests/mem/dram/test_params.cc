@@ -82,7 +82,8 @@ TEST(DramParamsJson, RefusesImpossibleValues) {
     EXPECT_NE(timing("tRC", 10 * kNs).find("dram.timing_fs.tRC: is less than tRAS + tRP"), std::string::npos);
     EXPECT_NE(timing("tCL", 0).find("dram.timing_fs.tCL: is zero"), std::string::npos);
     EXPECT_NE(timing("tCL", -5).find("dram.timing_fs.tCL: -5 is out of range"), std::string::npos);
-    EXPECT_NE(timing("tREFI", 150 * kNs).find("dram.timing_fs.tREFI"), std::string::npos);
+    EXPECT_NE(timing("tREFI", 150 * kNs).find("dram.timing_fs.tREFI: leaves too little time"), std::string::npos);
+    EXPECT_NE(timing("tRFC", 7'000 * kNs).find("0 for no refresh, or a shorter tRFC"), std::string::npos);
     EXPECT_NE(refusal(json::array()).find("dram: is not an object"), std::string::npos);
     EXPECT_NE(refusal(json{{"standard", "x"}}).find("is missing"), std::string::npos);
     EXPECT_THROW(DramParams::from_json_text("{\"standard\":"), UserError);

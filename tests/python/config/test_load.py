@@ -111,6 +111,10 @@ def test_a_value_given_by_set_has_that_as_its_source() -> None:
         ("dram.settings.timing_fs.tRCD=5m", "dram.settings.timing_fs.tRCD: '5m' has the unknown unit 'm': expected a time"),
         ("dram.settings.row_bytes=3KiB", "dram.settings.row_bytes: 3072B is no power of two: expected a power of two such as 2048B"),
         ("dram.settings.timing_fs.tRCD=15us", "dram.settings.timing_fs.tRAS: is less than tRCD: expected at least 15000000000fs"),
+        ("dram.settings.timing_fs.tRFC=8us",
+         "--set dram.settings.timing_fs.tRFC=8us: dram.settings.timing_fs.tREFI: leaves too little time beside refreshes, each of which "
+         r"takes tRFC \+ tRC: expected at least 32240000000fs, 0fs for no refresh, or a shorter tRFC"),
+        ("dram.settings.read_entries=4", "scheduler_depth: is larger than read_entries: expected at most 4, or more read_entries"),
         ("dram.settings.tCK_fs=5", "dram.settings.tCK_fs: 5fs is out of range: expected 100000fs to 1000000000000fs"),
         ("protocol=some/where", "--set protocol=some/where: protocol: 'some/where' is not a name: expected a protocol's name, or the path"),
         ("links.width=x7", "'x7' is no link width|'7bit' is no link width"),

@@ -68,7 +68,7 @@ def check_dram(dram: Dram) -> None:
             key, right = "channels", f"{' or '.join(fitting)}, or dram.settings.ganged=false"
             wrong = f"{dram.channels} channels are ganged: {wrong}"
     if (kind := _kind(key)) is not None:
-        wrong, right = (re.sub(r"(?<!\S)-?\d+(?!\S)", rf"\g<0>{UNIT[kind]}", text) for text in (wrong, right))
+        wrong, right = (re.sub(r"(?<!\S)-?\d+(?=[\s,]|$)", rf"\g<0>{UNIT[kind]}", text) for text in (wrong, right))
     name = f"dram.{key}" if key in field_kinds(Dram) and key not in dram.settings else f"dram.settings.{key}"
     raise ConfigError(f"{name}: {wrong}", right)
 
