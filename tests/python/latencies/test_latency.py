@@ -182,6 +182,7 @@ def test_the_middle_half_is_taken_home_by_home() -> None:
 
 LOAD = Load("node", (0,), ((0,),), 8, None, None)
 NO_NETWORK = {"links": [], "ports": []}
+TIMINGS = {"tCK_fs": 3000, "timing_fs": {"tRRD": 7500, "tFAW": 37500}}
 
 
 def dram(busy: int, queue: int = 0, **lost: int) -> dict[str, Any]:
@@ -191,20 +192,27 @@ def dram(busy: int, queue: int = 0, **lost: int) -> dict[str, Any]:
 
 
 def test_a_dram_that_loses_its_time_to_one_rule_is_named_by_that_rule() -> None:
-    limit = find_limit(dram(50, row_cycle=45, no_request=5), 1000, LOAD, 500)
+    limit = find_limit(dram(50, row_cycle=45, no_request=5), 1000, LOAD, 500, TIMINGS)
     assert limit.name == "DRAM row cycle" and "45%" in limit.why
 
 
+@pytest.mark.parametrize(("faw", "name"), [(37_500, "four-activate limit (tFAW)"), (36_000, "distance of activates (tRRD)"),
+                                           (0, "distance of activates (tRRD)")])
+def test_of_the_rules_for_activates_the_one_that_allows_fewer_is_named(faw: int, name: str) -> None:
+    timings = {**TIMINGS, "timing_fs": {"tRRD": 7500, "tFAW": faw}}
+    assert find_limit(dram(60, activate_rate=40), 1000, LOAD, 500, timings).name == f"DRAM {name}"
+
+
 def test_a_dram_that_waits_for_requests_is_not_the_limit() -> None:
-    assert find_limit(dram(50, row_cycle=10, no_request=40), 1000, LOAD, 500).name == "misses in flight"
-    assert find_limit(dram(50, row_cycle=10, activate=30, precharge=10), 1000, LOAD, 500).name == "misses in flight"
+    assert find_limit(dram(50, row_cycle=10, no_request=40), 1000, LOAD, 500, TIMINGS).name == "misses in flight"
+    assert find_limit(dram(50, row_cycle=10, activate=30, precharge=10), 1000, LOAD, 500, TIMINGS).name == "misses in flight"
 
 
-@pytest.mark.parametrize(("queue", "name"), [(12, "DRAM activate rate"), (2, "crossbar port 0:L3Cache0")])
+@pytest.mark.parametrize(("queue", "name"), [(12, "DRAM four-activate limit (tFAW)"), (2, "crossbar port 0:L3Cache0")])
 def test_of_several_resources_in_use_the_one_at_which_most_requests_wait_is_the_limit(queue: int, name: str) -> None:
     port = {"name": "0:L3Cache0", "busy_fs": 960, "wait_fs": 5000}
     counts = {**dram(60, queue, activate_rate=40), "network": {"links": [], "ports": [port]}}
-    assert find_limit(counts, 1000, LOAD, 500).name == name
+    assert find_limit(counts, 1000, LOAD, 500, TIMINGS).name == name
 
 
 def test_a_link_without_buffers_behind_it_is_named_with_its_channel() -> None:
@@ -212,7 +220,7 @@ def test_a_link_without_buffers_behind_it_is_named_with_its_channel() -> None:
         return {"busy_fs": busy, "credit_stall_fs": stall, "wait_fs": stall}
 
     link = {"name": "0->2", "channels": {"request": channel(100, 0), "response": channel(200, 650)}}
-    limit = find_limit({"network": {"links": [link], "ports": []}}, 1000, LOAD, 500)
+    limit = find_limit({"network": {"links": [link], "ports": []}}, 1000, LOAD, 500, TIMINGS)
     assert limit.name == "link 0->2, buffers of channel response"
 
 

@@ -96,7 +96,7 @@ def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int
     check_done(f"bandwidth: {load.name}", done, window_fs)
     latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
     rate = done * LINE * FS_PER_S / window_fs / 1e9
-    return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency))
+    return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency, subject.elaborated["dram"]))
 
 
 def region_bytes(subject: Subject, arrays: int, what: str) -> int:
@@ -124,10 +124,11 @@ def scattered_page(seed: int, core: int) -> int:
     return ((seed * 0x9E3779B97F4A7C15 + core * 0xBF58476D1CE4E5B9) & (2**64 - 1)) >> 40
 
 
-def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: float) -> Limit:
+def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: float, dram: dict[str, Any]) -> Limit:
     """The limit is a resource that is in use nearly all the time. Of several, it is the one for which the most requests wait: the
-    number of misses in flight is fixed, and they gather at the slowest resource. Without one, the misses in flight are the limit."""
-    candidates = [c for c in (_dram(statistics), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
+    number of misses in flight is fixed, and they gather at the slowest resource. Without one, the misses in flight are the limit.
+    `dram`: that of the elaborated machine."""
+    candidates = [c for c in (_dram(statistics, dram), _links(statistics, window_fs), _ports(statistics, window_fs)) if c]
     shares = {name: share for c in candidates for name, share in c.shares.items()}
     saturated = [c for c in candidates if c.shares[c.name] >= SATURATED]
     if saturated:
@@ -138,7 +139,7 @@ def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: 
     return Limit("misses in flight", f"{load.in_flight} per core, each {latency:.0f} cycles under way{busiest}", shares)
 
 
-def _dram(statistics: dict[str, Any]) -> Limit | None:
+def _dram(statistics: dict[str, Any], dram: dict[str, Any]) -> Limit | None:
     """How the DRAM data buses spend their time: they carry data, wait because of a DRAM rule, or are idle for lack of requests."""
     channels = [c for node in statistics.get("dram", []) for c in node["channels"] if c["reads"] + c["writes"]]
     accounted = sum(c["accounted"] for c in channels)
@@ -149,10 +150,18 @@ def _dram(statistics: dict[str, Any]) -> Limit | None:
     losses = sorted(((share, r) for r, share in lost.items() if r != "no_request" and share), reverse=True)
     parts = [f"data bus busy {busy:.0%}"] + [f"lost to {LOST.label(r)} {share:.0%}" for share, r in losses[:3]]
     held = [(share, r) for share, r in losses if r not in LOST_FOR_LACK_OF_REQUESTS]
-    name = f"DRAM {held[0][1].replace('_', ' ')}" if held and held[0][0] > busy * 0.1 else "DRAM"
+    name = f"DRAM {rule(held[0][1], dram)}" if held and held[0][0] > busy * 0.1 else "DRAM"
     taken = 1 - sum(lost[reason] for reason in LOST_FOR_LACK_OF_REQUESTS)
     return Limit(name, ", ".join(parts), {name: taken, "DRAM data bus": busy},
                  sum((c["read_queue"] + c["write_queue"]) / c["clocks"] for c in channels) / len(channels))
+
+
+def rule(reason: str, dram: dict[str, Any]) -> str:
+    """The name of a reason for lost clocks. Of the two rules for the activates of a rank, it is the one that allows fewer of them."""
+    if reason != "activate_rate":
+        return reason.replace("_", " ")
+    clocks = {name: math.ceil(dram["timing_fs"][name] / dram["tCK_fs"]) for name in ("tRRD", "tFAW")}
+    return "four-activate limit (tFAW)" if clocks["tFAW"] > 4 * clocks["tRRD"] else "distance of activates (tRRD)"
 
 
 def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
