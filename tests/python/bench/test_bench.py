@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from moscope import cli, jsonio
+from moscope.bench import filter as bench_filter
 from moscope.bench import memory as bench_memory
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.experiment import prepare
+from moscope.experiment import FS_PER_NS, prepare
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -88,6 +89,13 @@ def test_seventy_megabytes_on_one_node_of_the_48_core_machine(moscope: Moscope) 
     assert document["coverage"]["one node"] == pytest.approx(0.23, abs=0.01)
     assert document["coverage"]["all nodes"] == pytest.approx(1.83, abs=0.01)
     assert one["filter_evictions"] > 10 * spread["filter_evictions"] and document["slowdown"] > 1
+
+
+def test_with_one_load_in_flight_an_access_takes_its_latency() -> None:
+    subject = prepare(Shared(machine="small", sets=["outstanding_misses=1"], quiet=True))
+    placed = bench_filter.place(subject, "one node", 1, bench_filter.cached_bytes(subject), 20_000)
+    assert subject.cycles(placed.ns_per_access * FS_PER_NS) == pytest.approx(placed.latency_cycles, rel=0.01)
+    assert placed.accesses == pytest.approx(20_000, rel=0.3)
 
 
 def test_filter_needs_a_filter(moscope: Moscope) -> None:

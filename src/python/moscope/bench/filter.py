@@ -6,18 +6,22 @@ A probe filter has entries for a fixed number of lines, and only for lines of it
 filters are almost empty. When all the data that the machine has cached belong to one node, its filter has room for
 only a fraction of them: it keeps replacing entries, and each replacement invalidates a line in a cache that still
 needs it. Every core loads lines of its own share of the data, at random, with as many misses in flight as the machine
-allows. Counting begins when every share has been walked through once. A run with the data on one node and the filter
-off separates the slowdown that the filter causes from the slowdown of one node serving all requests.
+allows. Counting begins when every share has been walked through once and random loads have replaced what the walk left.
+All cores run until the measurement ends: if each executed the same number of loads, the cores near the home would finish
+early, and the data of the others alone may fit. A run with the data on one node and the filter off separates the slowdown
+that the filter causes from the slowdown of one node serving all requests.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from moscope.errors import SimulatorBug, UserError
-from moscope.experiment import FS_PER_NS, Subject
+from moscope.errors import UserError
+from moscope.experiment import FS_PER_NS, Phase, Subject, check_done, slowness_is_a_user_error
 
 LINE = 64
 SCHEMA = "moscope.bench.filter/1"
+# The part of the accesses from which the length of the measurement is estimated, and the part that precedes it, uncounted.
+ESTIMATED_FROM, WARM = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class Placement:
     name: str
     nodes: int
     accesses: int
-    ns_per_access: float  # simulated time over the accesses of a core
+    ns_per_access: float  # simulated time over the mean number of accesses of a core
     latency_cycles: float
     filter_lookups: int
     filter_evictions: int
@@ -40,7 +44,7 @@ class Placement:
 
 
 def cached_bytes(subject: Subject) -> int:
-    """The capacity of all caches together, without the instruction caches."""
+    """The capacity of all caches together, without the instruction caches, which hold no data."""
     total = 0
     for controller in subject.elaborated["controllers"]:
         for name, value in controller["params"].items():
@@ -92,13 +96,14 @@ def place(subject: Subject, name: str, nodes: int, total: int, accesses: int) ->
     base = {"in_flight": int(machine.outstanding_misses)}
     streams = [{"core": c, **base, "ranges": [[n * size + c * share, share] for n in range(nodes)]} for c in range(machine.cores)]
     fill = {"kind": "loads", "streams": streams, "accesses": share * nodes // LINE}
-    at_random = [{**s, "order": "random", "seed": subject.seed * 1000 + i} for i, s in enumerate(streams)]
+    at_random = {"kind": "loads", "streams": [{**s, "order": "random", "seed": subject.seed * 1000 + i} for i, s in enumerate(streams)]}
     count = max(100, accesses // machine.cores)
-    counted = {"kind": "loads", "streams": at_random, "warm": count // 2, "accesses": count, "statistics": True}
-    result = subject.run([fill, counted])[1]
+    with slowness_is_a_user_error(f"bench filter: {name}"):
+        window = time_of(count * machine.cores, subject, [fill, {**at_random, "accesses": max(100, int(ESTIMATED_FROM * count))}])
+        counted = {**at_random, "warm_fs": int(WARM * window), "window_fs": window, "statistics": True}
+        result = subject.run([fill, counted])[1]
     done = sum(s["done"] for s in result["streams"])
-    if done != count * machine.cores:
-        raise SimulatorBug(f"bench filter: {done} accesses done of {count * machine.cores}")
+    check_done(f"bench filter: {name}", done, window)
     suppliers: dict[str, int] = {}
     for s in result["streams"]:
         for who, n in s["suppliers"].items():
@@ -107,7 +112,7 @@ def place(subject: Subject, name: str, nodes: int, total: int, accesses: int) ->
     caches = _events(result["statistics"], "L1Cache", "L3Cache")
     lost = {k: n for k, n in caches.items() if k.split(".")[1] == "Probe_Inv" and k.split(".")[0] not in ("I", "NP", "C", "CV")}
     return Placement(
-        name, nodes, done, result["simulated_fs"] / FS_PER_NS / count,
+        name, nodes, done, window * machine.cores / done / FS_PER_NS,
         subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done,
         filter_lookups=sum(n for k, n in homes.items() if k.split(".")[1] in ("Fetch", "Load", "Store")),
         filter_evictions=sum(n for k, n in homes.items() if k.split(".")[1].startswith("Replace")),
@@ -115,6 +120,12 @@ def place(subject: Subject, name: str, nodes: int, total: int, accesses: int) ->
         probes=sum(n for k, n in _events(result["statistics"], "L3Cache").items() if k.split(".")[1].startswith("Probe")),
         suppliers=suppliers,
     )
+
+
+def time_of(accesses: int, subject: Subject, phases: list[Phase]) -> int:
+    """The time that this many accesses of all cores together take, estimated from the latencies in the last of these phases."""
+    streams = subject.run(phases)[-1]["streams"]
+    return int(accesses / sum(int(subject.machine.outstanding_misses) * s["done"] / s["latency_fs"] for s in streams))
 
 
 def _events(statistics: dict[str, Any], *machines: str) -> dict[str, int]:

@@ -12,9 +12,10 @@ from moscope.errors import UserError
 @command
 def filter_(shared: Shared,
             bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE",
-                                                       help="Data in use, such as 70MiB. Default: the capacity of all caches.")] = None,
+                                                       help="Data in use, such as 70MiB. Default: the capacity of all caches but "
+                                                            "those of instructions.")] = None,
             accesses: Annotated[int, typer.Option(metavar="N",
-                                                  help="Number of measured accesses of all cores together.")] = 1_000_000,
+                                                  help="About how many accesses of all cores together are measured.")] = 1_000_000,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope.bench import filter as bench_filter
