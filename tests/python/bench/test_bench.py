@@ -103,7 +103,7 @@ def test_filter_needs_a_filter(moscope: Moscope) -> None:
     assert got.returncode == 2 and "no probe filter" in got.stderr
 
 
-@pytest.mark.parametrize("size", ["1", "1KiB", "900GiB", "70 potatoes"])
+@pytest.mark.parametrize("size", ["1", "0B", "1KiB", "900GiB", "70 potatoes"])
 def test_filter_refuses_sizes_that_cannot_be(moscope: Moscope, size: str) -> None:
     got = moscope("bench", "filter", "--machine", "small", "--bytes", size)
     assert got.returncode == 2 and "Traceback" not in got.stderr

@@ -65,7 +65,7 @@ def compare(subject: Subject, without: Subject, total: int | None, accesses: int
         raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: expected a machine "
                         "with one, such as opteron48")
     machine = subject.machine
-    total = total or cached_bytes(subject)
+    total = cached_bytes(subject) if total is None else total
     if total > machine.memory_per_node.bytes // 2:
         raise UserError(f"--bytes: {total} bytes do not fit into half of a node's memory: expected at most "
                         f"{machine.memory_per_node.bytes // 2}")

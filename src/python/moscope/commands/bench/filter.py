@@ -24,7 +24,7 @@ def filter_(shared: Shared,
 
     if accesses < 1000:
         raise UserError(f"--accesses: {accesses}: expected 1000 or more")
-    total = bytes_of("--bytes", bytes_) if bytes_ else None
+    total = None if bytes_ is None else bytes_of("--bytes", bytes_)
     subject = prepare(shared)
     without = prepare(shared, apply_sets(subject.machine, ["probe_filter.enabled=false"]))
     document = bench_filter.compare(subject, without, total, accesses, shared.say)
