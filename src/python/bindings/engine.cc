@@ -43,6 +43,14 @@ NB_MODULE(_engine, m) {
         nb::arg("text"), "Raises UserError `dram.KEY: problem: expected ...` (docs/dram.md).");
     m.def("replacement_policies", &moscope::ruby::replacement_policies,
           "Names of the cache replacement policies, sorted.");
+    m.def(
+        "why_refused",
+        [](const std::string &policy, unsigned sets, unsigned ways) {
+            const auto &chosen = moscope::ruby::replacement_policy(policy, "replacement");
+            return chosen.refuse ? chosen.refuse(sets, ways) : std::string();
+        },
+        nb::arg("replacement"), nb::arg("sets"), nb::arg("ways"),
+        "What is wrong with an array of this shape, as `problem: expected ...`; empty if the policy takes it.");
     m.def("prefetch_policies", &moscope::prefetch_policies, nb::arg("level"),
           "Names of the prefetch policies of a level (l1d, dram), sorted.");
     bind_testing(m);

@@ -166,6 +166,12 @@ def test_a_wrong_parameter_is_refused(text: str, says: str) -> None:
         elaborate(load_machine("opteron48", [text]), TEST)
 
 
+def test_a_replacement_policy_that_the_ways_do_not_suit_is_refused_by_its_key() -> None:
+    with pytest.raises(ConfigError, match="l3.replacement: 40 ways with tree_plru: expected a power of two of at most 64$"):
+        elaborate(load_machine("small", ["l3.replacement=tree_plru"]), TEST)
+    elaborate(load_machine("small", ["l2.replacement=tree_plru", "probe_filter.replacement=tree_plru"]), TEST)
+
+
 def test_a_parameter_that_the_machine_determines_is_refused_but_a_latency_is_not() -> None:
     cache = TEST["machines"][0] | {"roles": {"per": "core", "role": "cache", "values": {"issue_latency": "latencies.l2_miss",
                                                                                         "per_chip": "cores_per_chip"}}}

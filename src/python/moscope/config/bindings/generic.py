@@ -76,7 +76,17 @@ def geometry(machine: Machine, array: str) -> dict[str, Any]:
     else:
         cache: Cache = machine.l3_data() if array == "l3" else getattr(machine, array)
         ways, sets, replacement = int(cache.ways), cache.sets(machine.line), cache.replacement
+    _check_shape("probe_filter" if array == "filter" else array, str(replacement), sets, ways)
     return {"bytes": ways * sets * line, "ways": ways, "sets": sets, "replacement": str(replacement)}
+
+
+def _check_shape(key: str, replacement: str, sets: int, ways: int) -> None:
+    """Raises a ConfigError if the replacement policy, which alone knows its rule, refuses an array of this shape."""
+    from moscope import _engine
+
+    if problem := _engine.why_refused(replacement, sets, ways):
+        wrong, _, right = problem.partition(": expected ")
+        raise ConfigError(f"{key}.replacement: {wrong}", right)
 
 
 # Arrays so small that every few accesses replace a line: (sets, ways).
