@@ -170,6 +170,12 @@ def test_results_are_found_between_other_output() -> None:
     assert not workloads.Results.of(text, "z").finished
 
 
+def test_the_counts_of_a_services_clients_are_those_of_its_launchers_line() -> None:
+    line = "moscope: x cores=2 answers=480 wrong=0 timeouts=3 requests=520 first_error=57P01 verify=ok\r\n"
+    assert workloads.Results.of(line, "x").clients == {"answers": 480, "wrong": 0, "timeouts": 3, "requests": 520}
+    assert workloads.Results.of("moscope: x threads=4\nmoscope: x operations=12 verify=ok\n", "x").clients == {}
+
+
 def test_the_list_of_workloads_fits_its_schema(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["workload", "list", "--json"]) == 0
     listed = json.loads(capfd.readouterr().out)

@@ -11,7 +11,7 @@ from moscope import jsonio
 from moscope.errors import GuestDied, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.guest.kernel import Kernel
-from moscope.runs import lines, options, own_program
+from moscope.runs import lines, no_operations, options, own_program
 from moscope.runs import point as measured
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.options import Point
@@ -409,3 +409,11 @@ def test_progress_goes_from_nothing_to_all_of_the_detailed_time(point: Point) ->
     assert phases == ["start fake", "warm-up", "window 1 of 3", "window 2 of 3", "window 3 of 3", "check of results"]
     parts = [p.part for p in reported]
     assert parts == sorted(parts) and parts[0] == 0 and parts[-1] == 1
+
+
+def test_the_note_of_windows_without_an_operation_names_what_clients_waited_for_and_the_frames_that_were_lost() -> None:
+    card = {"in_packets": 9, "link_lost": 7, "dropped_no_buffer": 0}
+    note = no_operations.note("requests", {"answers": 480, "timeouts": 3}, card)
+    assert note == ("the windows contain no operation (requests): throughput is 0. The clients counted since their start: answers 480, "
+                    "timeouts 3. The network card counted lost frames since the boot: link_lost 7")
+    assert no_operations.note("builds", {}, {}) == "the windows contain no operation (builds): throughput is 0"

@@ -21,7 +21,7 @@ from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns, image
 from moscope.naming.rows import PackedRows
-from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, stacks, transactions, windows
+from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, no_operations, stacks, transactions, windows
 from moscope.runs.card_load import CardLoad
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.inputs import Gatherer, Inputs, differences
@@ -123,11 +123,14 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
         del recorded
         namer.keep()
     notes += finish(guest, job.point, namer.running)
+    clients = Results.of(guest.log.decode(errors="replace"), job.point.family).clients if job.point.family else {}
     with no_garbage_collection():
         point = document(job.point, measured, hottest, memory_stall(stats), chosen)
+    if job.point.family and not point["ops"]:
+        notes.append(no_operations.note(job.point.operation, clients, network_counts(system)))
     point |= {"made_from": made_from, "host_s": round(time.monotonic() - started, 3), "touched_bytes": int(system.stats()["touched_bytes"]),
               **({"transactions": transactions.NAME} if log else {}), **({"network": stats["network"]} if "network" in stats else {}),
-              **({"notes": notes} if notes else {}), **prefetched(stats), **in_flight,
+              **({"notes": notes} if notes else {}), **({"clients": clients} if clients else {}), **prefetched(stats), **in_flight,
               **({"calls": stats["calls"]} if "calls" in stats else {}),
               "host_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
     return Result(point, stats, tables, guest.log, chosen.document())

@@ -32,6 +32,14 @@ class Results:
         """Whether the workload's own check of its results holds."""
         return self.values.get("verify") == "ok"
 
+    @property
+    def clients(self) -> dict[str, int]:
+        """The counts of the clients of a service, from their start to their end, which its launcher prints; empty if there are none."""
+        if "answers" not in self.values:
+            return {}
+        return {key: int(value) for key, value in self.values.items()
+                if isinstance(value, float) and value.is_integer() and key != "cores"}
+
 
 def _number(text: str) -> str | float:
     try:
