@@ -8,6 +8,7 @@ from typing import Any
 
 # The machine of the paper, and the parts of its description that do not change how long its accesses take.
 MACHINE = "opteron48"
+CORES = 48  # of figures 3 and 12
 NEUTRAL = ("name", "references", "memory_per_node", "cpu")
 # The packet limits of the paper's card, which `moscope mosbench` sets (moscope.mosbench.main.CARD).
 CARD = ("nic.in_per_second=5000000", "nic.out_per_second=5000000")

@@ -20,6 +20,7 @@ class Curve:
     """`points`: in order of cores. `most_cores`: of the points of all applications; the curve's ratio is of a point on so many."""
 
     label: str
+    workload: str
     kernel: str
     points: list[Point]
     most_cores: int
@@ -107,7 +108,7 @@ def _points(application: str, curve: dict[str, Any], rows: list[dict[str, Any]],
 
 
 def _application(one: dict[str, Any], measured: list[list[Point]], most_cores: int, path: Path, record: dict[str, Any]) -> Application:
-    curves = [Curve(c["label"], c["kernel"], points, most_cores) for c, points in zip(one["curves"], measured, strict=True)]
+    curves = [Curve(c["label"], c["workload"], c["kernel"], points, most_cores) for c, points in zip(one["curves"], measured, strict=True)]
     run = Run(path, record, [p for c in curves for p in c.points], [])
     return Application(one["name"], one["title"], one["figure"], one["limit"], curves, run)
 

@@ -37,11 +37,16 @@ def write(results: Results) -> dict[str, Any]:
 
 
 def _of_application(results: Results, one: Application, figures: dict[str, str]) -> str:
-    curves = _figure(results, figures, str(one.figure), f"{one.title}: throughput", throughput.caption(one.run),
+    curves = _figure(results, figures, str(one.figure), f"{one.title}: throughput", _with(throughput.caption(one.run), one),
                      throughput.draw(one.run, True), throughput.draw(one.run, False))
-    times = _figure(results, figures, f"{one.figure}-time", f"{one.title}: time per operation", time_per_op.FIGURE.caption_of(one.run),
+    times = _figure(results, figures, f"{one.figure}-time", f"{one.title}: time per operation",
+                    _with(time_per_op.FIGURE.caption_of(one.run), one),
                     time_per_op.draw(one.run, True), time_per_op.draw(one.run, False))
     return curves + times
+
+
+def _with(caption: str, one: Application) -> str:
+    return f"{caption} {page.measured(one)}".rstrip()
 
 
 def _figure(results: Results, figures: dict[str, str], number: str, title: str, caption: str, wide: Figure | None,

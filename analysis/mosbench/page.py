@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """mosbench.html: figure 3, the table of limits (figure 12), and for each application its curves and time per operation."""
 
+from analysis import paper
 from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
@@ -11,8 +12,14 @@ from moscope.wording import number as count
 
 def limits(results: Results, found: dict[str, Limit | None]) -> str:
     rows = [[esc(a.title), esc(a.curves[-1].label), esc(_said(found[a.name])), esc(a.limit)] for a in results.applications]
-    return table(f"What limits each application on {results.most_cores} cores (figure 12)",
-                 ["application", "curve", "moscope", "paper"], rows, [])
+    return table(f"What limits each application on {count(results.most_cores, 'core')} (figure 12)",
+                 ["application", "curve", "moscope", f"paper, {count(paper.CORES, 'core')}"], rows, [])
+
+
+def measured(one: Application) -> str:
+    """The workloads of curves that measure another one than that with the application's name, as a sentence; empty without any."""
+    others = [f"{c.label} measures {c.workload}" for c in one.curves if c.workload != one.name]
+    return f"{one.title}: {', '.join(others)}." if others else ""
 
 
 def _said(one: Limit | None) -> str:
@@ -32,6 +39,7 @@ def ratios(results: Results) -> str:
                          esc(_said(limit(*c.ends) if c.ends else None))])
     note = ("The difference is from the nearer end of the paper's range. A dash means that the paper gives no value, or that the curve "
             f"has no point on 1 core or on {results.most_cores} cores.")
+    note = " ".join(text for text in (note, *(measured(a) for a in results.applications)) if text)
     return table(f"Throughput per core on {results.most_cores} cores relative to one core",
                  ["application", "curve", "moscope", "paper", "difference", "what the additional time of an operation is spent on"],
                  rows, [2, 4]) + f'<p class="unit">{esc(note)}</p>'

@@ -4,11 +4,9 @@
 from analysis import paper
 from analysis.mosbench.data import Application, Results
 
-CORES = 48
-
 
 def is_compared(results: Results) -> bool:
-    return results.of_paper and results.most_cores == CORES
+    return results.of_paper and results.most_cores == paper.CORES
 
 
 def bar(results: Results, one: Application, curve: int) -> paper.Ratio | None:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from analysis import paper, style
 from analysis.described import MISS_CLASS
-from analysis.mosbench import data, main, names, summary
+from analysis.mosbench import data, main, names, page, summary
 from analysis.mosbench.account import OTHERS, WAITS, per_operation
 from analysis.mosbench.limits import Limit, limit
 from analysis.page.markup import code
@@ -92,6 +92,29 @@ def test_the_page_has_the_papers_figures_its_limits_and_points_that_failed_or_we
             "expected a longer --warmup, unless the system has no steady state</li>") in text
 
 
+def test_a_curve_of_another_workload_than_the_applications_is_named_below_figure_and_table(folder: Path, tmp_path: Path) -> None:
+    rows = parquet.read_table(folder / "table.parquet").to_pylist()
+    for row in rows:
+        row["workload"] = "exim-one" if row["kernel"] == "pk" else row["workload"]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "table.parquet")
+    described = json.loads((folder / "mosbench.json").read_text())
+    described["applications"][0]["curves"] = [CURVES[0], {**CURVES[1], "workload": "exim-one"}]
+    (tmp_path / "mosbench.json").write_text(json.dumps(described))
+    for name in ("points", "sweep.json"):
+        (tmp_path / name).symlink_to(folder / name)
+    main.write(data.load(tmp_path))
+    assert (tmp_path / main.PAGE).read_text().count("Exim: PK measures exim-one.") == 3
+    main.write(data.load(folder))
+    assert " measures " not in (folder / main.PAGE).read_text()
+
+
+def test_the_papers_limits_are_those_of_its_48_cores(folder: Path) -> None:
+    results = data.load(folder)
+    results.most_cores = 2
+    shown = page.limits(results, {"exim": None})
+    assert "What limits each application on 2 cores (figure 12)" in shown and ">paper, 48 cores<" in shown
+
+
 def test_a_curve_without_its_point_on_the_most_cores_has_no_ratio(folder: Path, tmp_path: Path) -> None:
     for name in ("points", "sweep.json", "mosbench.json"):
         (tmp_path / name).symlink_to(folder / name)
@@ -124,7 +147,7 @@ def test_a_bound_is_marked_as_one_and_only_values_beyond_it_differ() -> None:
 def test_fourteen_bars_stand_in_one_figure_beside_the_papers_known_ratios() -> None:
     applications = []
     for one in APPLICATIONS:
-        curves = [data.Curve(c.label, c.kernel, [point(1, 100), point(48, 2400)], 48) for c in one.curves]
+        curves = [data.Curve(c.label, c.workload, c.kernel, [point(1, 100), point(48, 2400)], 48) for c in one.curves]
         applications.append(data.Application(one.name, one.title, one.figure, one.limit, curves, data.Run(Path(), {}, [], [])))
     results = data.Results(Path(), "opteron48", applications, [], of_paper=True, most_cores=48)
     known = [r for pair in paper.RATIO.values() for r in pair if r]

@@ -93,6 +93,12 @@ def test_the_table_of_one_core_has_no_ratio_in_its_title(cores: int, expected: s
     assert show.title(cores) == expected
 
 
+def test_the_papers_limit_is_that_of_its_48_cores_whatever_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    curve = {"label": "PK", "ratio": None, "ratio_stderr": None, "paper": None}
+    show.table({"most_cores": 2, "applications": [{"title": "A", "curves": [curve], "limit": None, "paper_limit": "HW: x"}]})
+    assert "paper, 48 cores: HW: x" in capsys.readouterr().out
+
+
 def test_points_that_were_not_steady_are_named_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     steady = {"workload": "exim", "kernel": "pk", "cores": 1, "windows": [{}] * 24}
     falling = {**steady, "kernel": "stock", "cores": 48, "trend": {"windows": 1, "before": 880.0, "after": 118.0}}

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
+from analysis import paper
 from moscope import terminal
 from moscope.cli import Shared
 from moscope.runs.statistics import trend
@@ -41,7 +42,7 @@ def table(document: dict[str, Any]) -> None:
             last = n == len(rows) - 1
             limit = (one["limit"] or {}).get("text", "") if last else ""
             found.add_row(one["title"] if n == 0 else "", curve["label"], number(curve["ratio"]), number(curve["ratio_stderr"]),
-                          curve["paper"] or "", limit + (f"\npaper: {one['paper_limit']}" if last else ""))
+                          curve["paper"] or "", limit + (f"\npaper, {count(paper.CORES, 'core')}: {one['paper_limit']}" if last else ""))
     console.print(found)
 
 
