@@ -94,8 +94,8 @@ class Point:
 
     @property
     def memory_stall_fs(self) -> int:
-        """Exposed stall of all cores."""
-        return int(self.attribution.get("exposed") or 0)
+        """Exposed stall of all cores, with that for transactions that had not ended with the last window, which no line has."""
+        return int(self.attribution.get("exposed") or 0) + sum(int(core.get("unreported") or 0) for core in self.stats.get("cores", []))
 
     @property
     def spin_fs(self) -> int:

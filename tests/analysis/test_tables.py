@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def test_causes_split_all_of_the_cores_time(run) -> None:  # type: ignore[no-unt
         assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
         memory = sum(found[k] for k in (*CLASSES, "without_class"))
         assert memory == pytest.approx(p.record["cycles"]["memory"], abs=1e-6)
+
+
+def test_shares_are_of_all_memory_stall_also_of_transactions_that_have_not_ended(run) -> None:  # type: ignore[no-untyped-def]
+    p = run.points[-1]
+    late = {**p.stats["cores"][0], "unreported": p.memory_stall_fs}
+    changed = replace(p, stats={**p.stats, "cores": [late, *p.stats["cores"][1:]]}, made={})
+    for one, other in zip(hot_names(p), hot_names(changed), strict=True):
+        assert other["stall_share"] == pytest.approx(one["stall_share"] / 2)
+        assert other["wait_share"] == pytest.approx(one["wait_share"] * p.waiting_fs / (p.waiting_fs + p.memory_stall_fs))
 
 
 def test_spinning_is_taken_from_busy_time_and_core_stall_and_ranks_its_line(run) -> None:  # type: ignore[no-untyped-def]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of job: what they plan, run and give as figures."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,10 @@ def test_a_name_in_the_lines_of_a_sweep_has_the_class_and_the_lines_that_the_rep
 
     rows = [row(0, 1, "true_sharing", 10), row(64, 2, "cold", 6), row(128, 3, "cold", 6), row(0, 4, "cold", 1)]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "lines.parquet")
+    stats = {"cores": [{"unreported": 23}, {"unreported": 0}], "attribution": {"exposed": 23, "spin": 0}}
+    (tmp_path / "stats.json").write_text(json.dumps(stats))
     assert jobs.find("run").lines(tmp_path).to_pylist() == [{"name": "a", "kind": "slab", "lines": 3, "class": "cold", "stall_us": 23e-9,
-                                                             "spin_us": 0, "transfers": 4, "wait_share": 1}]
+                                                             "spin_us": 0, "transfers": 4, "wait_share": 0.5}]
 
 
 @pytest.mark.parametrize("name, params, error", [

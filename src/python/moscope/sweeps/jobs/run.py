@@ -124,9 +124,12 @@ class Run(Job):
 
         paths.import_analysis()
         from analysis.database import NAMES
+        from analysis.run_directory import Point
 
         lines = f"(SELECT *, stall + spin AS waiting FROM {scan(folder / 'lines.parquet')})"
-        found = duckdb.sql(LINES.replace("$names", NAMES.replace("$by", "name, kind").replace("$lines", lines)))
+        whole = Point(folder.name, {}, directory.document(folder / "stats.json") or {}).waiting_fs
+        query = LINES.replace("$whole", str(max(whole, 1))).replace("$names", NAMES.replace("$by", "name, kind").replace("$lines", lines))
+        found = duckdb.sql(query)
         return found.to_arrow_table() if found else None
 
 
@@ -228,7 +231,7 @@ def to_stderr(line: str) -> None:
 
 LINES = """
 SELECT name, kind, lines, class, stall::DOUBLE / 1e9 AS stall_us, spin::DOUBLE / 1e9 AS spin_us, transfers,
-       waiting::DOUBLE / greatest(sum(waiting) OVER (), 1)::DOUBLE AS wait_share
+       waiting::DOUBLE / $whole::DOUBLE AS wait_share
 FROM ($names) ORDER BY wait_share DESC, name, kind
 """
 
