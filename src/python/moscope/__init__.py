@@ -37,14 +37,17 @@ if TYPE_CHECKING:
     from moscope.errors import SimulatorBug as SimulatorBug
     from moscope.errors import UserError as UserError
     from moscope.errors import WorkloadFailed as WorkloadFailed
+    from moscope.schema.errors import ConfigError as ConfigError
 
 __path__.append(str(native_package()))
 
 _FUNCTIONS = ("check", "latency", "machines", "open_run", "run", "sweep", "trace", "verify")
 _CLASSES = ("Check", "Latency", "Machine", "Progress", "Run", "Sweep", "Trace", "Verification")
 _ERRORS = ("BuildFailed", "GuestDied", "MoscopeError", "ProtocolError", "SimulatorBug", "UserError", "WorkloadFailed")
-_HOME = {**dict.fromkeys((*_FUNCTIONS, *_CLASSES), "moscope.api"), **dict.fromkeys(_ERRORS, "moscope.errors")}
-__all__ = ["__version__", *_FUNCTIONS, *_CLASSES, *_ERRORS]
+_INPUT_ERRORS = ("ConfigError",)
+_HOME = {**dict.fromkeys((*_FUNCTIONS, *_CLASSES), "moscope.api"), **dict.fromkeys(_ERRORS, "moscope.errors"),
+         **dict.fromkeys(_INPUT_ERRORS, "moscope.schema.errors")}
+__all__ = ["__version__", *_FUNCTIONS, *_CLASSES, *_ERRORS, *_INPUT_ERRORS]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 import synthetic_run
 
@@ -83,6 +84,21 @@ def test_a_trace_with_an_access_that_did_not_end_shows_itself_in_a_notebook(trac
     stopped = dataclasses.replace(traced, document={**traced.document, "accesses": [first, {**last, **UNFINISHED, "done": None}]})
     assert "<td style=\"text-align: left\">not done</td>" in stopped._repr_html_()
     assert stopped.accesses.column("latency_fs").to_pylist() == [first["latency_fs"], None]
+
+
+def test_a_result_is_printed_as_one_line_with_its_main_figures(traced: package.Trace) -> None:
+    assert repr(traced) == f"Trace({traced.machine!r}, {traced.document['script']!r}, seed=1)"
+    many = package.trace("; ".join(f"c0 ld {64 * n:#x}" for n in range(40)), "small")
+    assert len(repr(many)) < 150
+    latency = package.Latency(package.Machine("small"), "MSI", pyarrow.table({"name": ["L1", "L2"], "measured": [3.0, 14.04]}),
+                              pyarrow.table({}), pyarrow.table({}), {})
+    assert repr(latency) == "Latency(Machine('small'), 'MSI', cycles={'L1': 3.0, 'L2': 14.0})"
+    checked = package.Check({"protocol": "MSI", "machine": "small", "ok": False, "ops": 9, "violations": ["a\nb"], "reached": 5,
+                             "declared": 71})
+    assert repr(checked) == "Check('MSI', 'small', ok=False, ops=9, violations=1, reached=5, declared=71)"
+    verified = package.Verification({"protocol": "MSI", "caches": 2, "lines": 1, "ok": True, "complete": True, "states": 99,
+                                     "unreachable": ["x"]})
+    assert repr(verified) == "Verification('MSI', caches=2, lines=1, ok=True, complete=True, states=99, unreachable=1)"
 
 
 def test_no_module_of_the_package_has_a_public_name() -> None:

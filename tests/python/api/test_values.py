@@ -106,6 +106,24 @@ def test_an_argument_of_another_type_is_a_user_error_in_every_call(name: str, ar
         getattr(package, name)(*arguments)
 
 
+@pytest.mark.parametrize("call, said", [
+    (lambda: package.latency("small", bandwidth="no"), "--bandwidth: no: expected True or False"),
+    (lambda: package.latency("small", progress="yes"), "progress: yes: expected True, False, None or a function"),
+    (lambda: package.latency("small", progress=0), "progress: 0: expected"),
+    (lambda: package.run("counter", kernel="distro", cores=1, progress=5), "progress: 5: expected True, False, None or a function"),
+    (lambda: package.run("counter", kernel="distro", cores=1, check="no"), "check: no: expected True or False"),
+    (lambda: package.sweep("trace", {"seed": [1]}, fixed={"script": SCRIPT}, check=None), "check: None: expected True or False"),
+    (lambda: package.sweep("trace", {"links.width": [8]}, fixed={"script": SCRIPT}, seed=True),
+     "moscope.sweep: links.width=8: seed: True: expected a whole"),
+    (lambda: package.trace(SCRIPT, "small", seed=True), "--seed: True: expected a whole number"),
+    (lambda: package.verify("MSI", symmetry="no"), "--symmetry: no: expected True or False"),
+    (lambda: package.check("MSI", ops=True), "--ops: True: expected a whole number"),
+])
+def test_a_switch_is_true_or_false_and_a_number_is_neither(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(package.UserError, match=f"^{said}"):
+        call()
+
+
 @pytest.mark.parametrize("parts, said", [
     ({"axes": 5}, "axes: 5: expected a mapping"), ({"fixed": ["seed"]}, "fixed: .*: expected a mapping"),
     ({"axes": {5: [1]}}, "axes: .*: expected a mapping from names"), ({"zips": 5}, "zips: 5: expected a list of lists of axes"),

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope.latency`: the measurements of the command of that name, as tables."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moscope.api import html
 from moscope.api.machine import AnyMachine, Machine, machine_of
 from moscope.api.progress import Watcher, call
 from moscope.api.traces import Trace
+from moscope.api.values import switch
 
 if TYPE_CHECKING:
     import pyarrow
@@ -18,7 +19,7 @@ SEGMENTS = {"name": "string", "segment": "string", "cycles": "float"}
 BANDWIDTHS = {"name": "string", "reference": "float", "source": "string", "measured": "float", "limit": "string", "why": "string"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Latency:
     """Idle load latencies of a machine.
 
@@ -34,7 +35,11 @@ class Latency:
     rows: "pyarrow.Table"
     segments: "pyarrow.Table"
     bandwidths: "pyarrow.Table"
-    traces: dict[str, Trace] = field(repr=False)
+    traces: dict[str, Trace]
+
+    def __repr__(self) -> str:
+        cycles = {row["name"]: round(row["measured"], 1) for row in self.rows.to_pylist()}
+        return f"Latency({self.machine}, {self.protocol!r}, cycles={cycles})"
 
     def _repr_html_(self) -> str:
         rows = [[r["name"], r["reference"], r["source"], r["measured"]] for r in self.rows.to_pylist()]
@@ -57,14 +62,14 @@ def latency(machine: AnyMachine = "opteron48", *, bandwidth: bool = False, seed:
     from moscope.latencies import bandwidth as loaded
     from moscope.latencies import report, rows
 
-    chosen = machine_of(machine)
-    shared = call(chosen, seed, progress or False)  # it takes seconds
+    chosen, loaded_too = machine_of(machine), switch("--bandwidth", bandwidth)
+    shared = call(chosen, seed, False if progress is None else progress)  # it takes seconds
     subject = prepare(shared, chosen.description)
     measured, bandwidths = [], []
     for level in rows.levels(subject):
         shared.say(f"measuring {level.name}")
         measured.append(rows.measure(subject, level))
-    for load in loaded.loads(subject) if bandwidth else []:
+    for load in loaded.loads(subject) if loaded_too else []:
         shared.say(f"measuring {load.name} bandwidth")
         bandwidths.append(loaded.row_json(loaded.measure(subject, load)))
     parts: list[dict[str, Any]] = [{"name": row.name, "segment": s["name"], "cycles": s["cycles"]}

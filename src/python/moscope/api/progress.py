@@ -9,6 +9,7 @@ from pathlib import Path
 from moscope.api.machine import Machine
 from moscope.api.values import whole
 from moscope.cli import Shared, checked_seed
+from moscope.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Call(Shared):
 
 
 def call(machine: Machine, seed: int, progress: Watcher, out: Path | None = None) -> Call:
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise UserError(f"progress: {progress!s:.60}: expected True, False, None or a function")
     watcher = progress if callable(progress) else None
     shown = watched() if progress is None else bool(progress)
     chosen = checked_seed(whole("--seed", seed))

@@ -10,15 +10,20 @@ from moscope.api import html
 from moscope.api.folders import Place
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Watcher, call
-from moscope.api.values import place, several, text, whole
+from moscope.api.values import place, several, switch, text, whole
 from moscope.errors import UserError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
     """A random test. `document`: moscope.check/1, with `accesses`, `checked_loads`, `reached`, `declared` and others."""
 
     document: dict[str, Any]
+
+    def __repr__(self) -> str:
+        d = self.document
+        return (f"Check({d['protocol']!r}, {d['machine']!r}, ok={self.ok}, ops={d['ops']}, violations={len(self.violations)}, "
+                f"reached={d['reached']}, declared={d['declared']})")
 
     @property
     def ok(self) -> bool:
@@ -42,11 +47,16 @@ class Check:
                           [[d["ops"], d["checked_loads"], len(self.violations), d["reached"], d["declared"]]])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """An exploration of all states of a small machine. `document`: moscope.verify/1, with `steps_taken`, `memory` and others."""
 
     document: dict[str, Any]
+
+    def __repr__(self) -> str:
+        d = self.document
+        return (f"Verification({d['protocol']!r}, caches={d['caches']}, lines={d['lines']}, ok={self.ok}, complete={self.complete}, "
+                f"states={self.states}, unreachable={len(self.unreachable)})")
 
     @property
     def ok(self) -> bool:
@@ -129,7 +139,8 @@ def verify(protocol: Place, machine: AnyMachine = "opteron48", *, caches: int = 
     chosen, file = machine_of(machine), _file(counterexample)
     bounds = Bounds(whole("--caches", caches), whole("--chips", chips), whole("--homes", homes), whole("--lines", lines),
                     several("--requests", requests), several("--device", device), messages=whole("--messages", messages),
-                    pending=whole("--pending", pending), evict=evict, symmetry=symmetry, reduce=reduce)
+                    pending=whole("--pending", pending), evict=switch("--evict", evict),
+                    symmetry=switch("--symmetry", symmetry), reduce=switch("--reduce", reduce))
     asked = verification.Asked(_protocol("moscope.verify", protocol), bounds, text("--memory", memory) or "", whole("--seconds", seconds),
                                whole("--threads", threads), file, whole("--shrink", shrink) if file else 0)
     return Verification(verification.run(call(chosen, 1, progress), asked))

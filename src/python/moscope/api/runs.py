@@ -13,7 +13,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
-from moscope.api.values import place, several, text, whole
+from moscope.api.values import place, several, switch, text, whole
 from moscope.errors import MoscopeError, UserError, of_failures
 from moscope.schema.enumerations import TIME_KIND
 
@@ -192,7 +192,7 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
     """
     from moscope.runs import directory, main, options
 
-    chosen = machine_of(machine)
+    chosen, raises = machine_of(machine), switch("check", check)
     given = options.Options(workload=_listed(workload), kernel=_listed(kernel), cores=_listed(cores),
                             warmup=text("--warmup", warmup), window=text("--window", window),
                             windows=None if windows is None else whole("--windows", windows),
@@ -208,7 +208,7 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
         plan = options.make(shared, given)
         with directory.opened(plan) as found:
             outcome = main.measure(plan, shared, found, _display(shared.watcher))
-        if check and outcome.failed:
+        if raises and outcome.failed:
             raise outcome.failed[0]
     return Run(folder.path, outcome.document, outcome.failed, folder.kept)
 

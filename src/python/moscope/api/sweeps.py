@@ -12,7 +12,7 @@ from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, Machine, is_topology, machine_of, text_of
 from moscope.api.progress import Watcher, call
-from moscope.api.values import each, mapping, of_python, text, whole
+from moscope.api.values import each, mapping, of_python, switch, text, whole
 from moscope.errors import MoscopeError, UserError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
     described = _described(job, axes, fixed, zips, exclude, machine, seed)
     at_once = None if jobs is None else whole("--jobs", jobs)
     executor, plot = text("--executor", executor) or "", text("--plot", plot)
-    shared = call(Machine(), 1, progress)
+    shared, raises = call(Machine(), 1, progress), switch("check", check)
     shown = -1
 
     def show(done: int, points: int, _: list[str]) -> None:
@@ -96,7 +96,7 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
 
     with folder_for(out, "sweep") as folder:
         outcome = main.run(described, folder.path, executor=executor, at_once=at_once, plot=plot, say=shared.say, progress=show)
-        if check and outcome.failed:
+        if raises and outcome.failed:
             raise _error(outcome.failed[0])
         if outcome.wrong:
             raise outcome.wrong

@@ -2,9 +2,10 @@
 """`moscope.trace`: a few scripted accesses with every message and transition, as tables and as a diagram."""
 
 import os
+import reprlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -25,9 +26,11 @@ MESSAGES = {"id": "int", "access": "int", "cause": "int", "type": "string", "add
 LINKS = {"message": "int", "access": "int", "from_chip": "int", "to_chip": "int", "depart_fs": "int", "arrive_fs": "int"}
 TRANSITIONS = {"access": "int", "at_fs": "int", "controller": "string", "machine": "string", "address": "string", "state": "string",
                "event": "string", "next": "string"}
+SHORT = reprlib.Repr()
+SHORT.maxstring = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """What a script of accesses did. Times are femtoseconds of simulated time.
 
@@ -39,7 +42,10 @@ class Trace:
     """
 
     machine: Machine
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Trace({self.machine}, {SHORT.repr(self.document['script'])}, seed={self.document['seed']})"
 
     @property
     def accesses(self) -> "pyarrow.Table":

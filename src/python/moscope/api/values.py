@@ -11,11 +11,21 @@ from moscope.errors import UserError
 
 
 def whole(option: str, value: Any) -> int:
-    """A whole number."""
+    """A whole number; true and false, which Python takes for 1 and 0, are none."""
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        raise UserError(f"{option}: {value}: expected a whole number") from None
+        pass
+    raise UserError(f"{option}: {value}: expected a whole number")
+
+
+def switch(option: str, value: Any) -> bool:
+    """True or false."""
+    plain = of_python(value)
+    if isinstance(plain, bool):
+        return plain
+    raise UserError(f"{option}: {value!s:.60}: expected True or False")
 
 
 def text(option: str, value: Any) -> str | None:
