@@ -8,8 +8,8 @@ from moscope.bench import gem5 as bench_gem5
 from moscope.bench import run as bench_run
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.guest import kernel_names
-from moscope.runs import ablate, options
+from moscope.guest import kernel, kernel_names
+from moscope.runs import ablate, directory, options
 
 
 def test_each_fix_is_on_alone_over_stock_and_off_alone_from_pk(shared: Shared) -> None:
@@ -34,6 +34,26 @@ def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str
     for ask in (lambda o: ablate.plan(shared, o, "7"), lambda o: bench_run.run(shared, o), lambda o: bench_gem5.run(shared, o, None)):
         with pytest.raises(UserError, match=r"--(workload|cores): (ablate|bench run|bench gem5) takes one, not 2"):
             ask(options.Options(**given))
+
+
+def test_a_dry_run_estimates_the_points_that_are_not_finished_and_writes_nothing(
+        shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "is_kept", lambda _: False)
+    asked = options.Options(workload="counter", cores="4")
+    plan = ablate.plan(shared, asked, "7", build=False)
+    found, said = ablate.forecast(plan)
+    jsonio.validate(found)
+    assert (found["points"], found["done"]) == (4, 0) and said.startswith("4 points; ") and "built first: " in said
+    assert any("7 minutes" in what for what in found["built_first"]) and not plan.out.exists()
+    with directory.opened(plan) as points:
+        folder = directory.point_folder(plan.out, plan.points[0])
+        folder.mkdir(parents=True)
+        (folder / "point.json").write_text("{}")
+        points["kept"] = {}
+    later, said = ablate.forecast(plan)
+    assert later["done"] == 1 and later["estimated_s"] < found["estimated_s"] and "4 points, 1 finished already; " in said
+    with pytest.raises(UserError, match="holds a run with other options"):
+        ablate.forecast(ablate.plan(shared, asked, "2", build=False))
 
 
 def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:

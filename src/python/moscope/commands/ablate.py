@@ -20,7 +20,9 @@ def ablate(shared: Shared,
            until_error: Annotated[str | None, typer.Option(metavar="P", help="As in `moscope run`.")] = None,
            memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE", help="As in `moscope run`.")] = None,
            detail: Annotated[str, typer.Option(metavar="table|full", help="As in `moscope run`.")] = "table",
-           threads: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None) -> int:
+           threads: Annotated[int | None, typer.Option(metavar="N", help="As in `moscope run`.")] = None,
+           dry_run: Annotated[bool, typer.Option("--dry-run",
+                                                 help="Only print the number of points and the estimated time.")] = False) -> int:
     """Measure each kernel fix alone: added to the stock kernel, and removed from the patched one.
 
     Measures `stock`, `stock+N` and `pk-N` for each fix, and `pk`, in the same way
@@ -36,7 +38,14 @@ def ablate(shared: Shared,
     count = load_machine(shared.machine, shared.sets).cores if cores is None else cores
     given = options.Options(workload=workload, cores=str(count), warmup=warmup, window=window, windows=windows, until_error=until_error,
                             memory_per_node=memory_per_node, detail=detail, threads=threads)
-    plan = job.plan(shared, given, fixes)
+    plan = job.plan(shared, given, fixes, build=not dry_run)
+    if dry_run:
+        found, said = job.forecast(plan)
+        if shared.json:
+            shared.result(found)
+        else:
+            print(said)
+        return 0
     outcome = main.run(plan, shared)
     document = job.document(plan, outcome.document)
     if shared.json:

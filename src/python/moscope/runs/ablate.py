@@ -35,10 +35,11 @@ def settings(fixes: list[int]) -> list[str]:
     return ["stock", *(f"stock+{n}" for n in fixes), *(f"pk-{n}" for n in fixes), "pk"]
 
 
-def plan(shared: Shared, given: options.Options, fixes: str | None) -> options.Plan:
-    """The plan of `moscope run` for these kernels, in its own folder."""
+def plan(shared: Shared, given: options.Options, fixes: str | None, *, build: bool = True) -> options.Plan:
+    """The plan of `moscope run` for these kernels, in its own folder; `build` as for `options.make`."""
     options.one_point("ablate", given)
-    return options.make(replace(shared, out=shared.out or DEFAULT_OUT), replace(given, kernel=",".join(settings(chosen(fixes)))))
+    asked = replace(given, kernel=",".join(settings(chosen(fixes))))
+    return options.make(replace(shared, out=shared.out or DEFAULT_OUT), asked, build=build)
 
 
 def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +51,14 @@ def document(plan: options.Plan, run: dict[str, Any]) -> dict[str, Any]:
             for p in run["points"]]
     return {"schema": SCHEMA, "ok": run["ok"], "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": rows,
             **{key: run[key] for key in ("failed", "report") if key in run}}
+
+
+def forecast(plan: options.Plan) -> tuple[dict[str, Any], str]:
+    """moscope.ablate/1 of --dry-run, and the same in words."""
+    from moscope.sweeps import forecast
+
+    found, said = forecast.forecast(plan)
+    return {"schema": SCHEMA, "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": [], **found}, said
 
 
 def within_error(point: dict[str, Any], base: dict[str, Any] | None) -> bool | None:

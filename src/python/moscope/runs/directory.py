@@ -36,22 +36,42 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
     """Creates the directory, or opens that of a run with the same options; returns the finished points by name."""
     out = plan.out
     jsonio.check_replaceable(out, adds=True)
-    identity = plan.identity()
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / jsonio.MARK).touch()
         (out / "points").mkdir(exist_ok=True)
-        kept = out / IDENTITY
-        if not kept.exists():
-            if holds_points(out):
-                raise UserError(f"{out}: holds points of unknown options: expected another --out")
-            write_whole(kept, jsonio.dumps({"schema": OPTIONS_SCHEMA, **identity}) + "\n")
-        elif without_schema(document(kept)) != identity:
-            raise UserError(f"{out}: holds a run with other options ({differences(kept, plan)}): expected the same options, to resume "
-                            "it, or another --out")
+        check_options(plan)
+        if not (out / IDENTITY).exists():
+            write_whole(out / IDENTITY, jsonio.dumps({"schema": OPTIONS_SCHEMA, **plan.identity()}) + "\n")
     except OSError as error:
         raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
-    found = {p.name: finished(point_folder(out, p)) for p in plan.points}
+    return points_of(plan)
+
+
+def kept(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The finished points that open_for() would return; nothing is written."""
+    jsonio.check_replaceable(plan.out, adds=True)
+    try:
+        check_options(plan)
+    except OSError as error:
+        raise UserError(f"{plan.out}: {error.strerror}: expected a folder that can be written") from error
+    return points_of(plan)
+
+
+def check_options(plan: Plan) -> None:
+    """UserError if the directory holds a run with other options."""
+    out, found = plan.out, plan.out / IDENTITY
+    if not found.exists():
+        if holds_points(out):
+            raise UserError(f"{out}: holds points of unknown options: expected another --out")
+    elif without_schema(document(found)) != plan.identity():
+        raise UserError(f"{out}: holds a run with other options ({differences(found, plan)}): expected the same options, to resume it, "
+                        "or another --out")
+
+
+def points_of(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The finished points by name."""
+    found = {p.name: finished(point_folder(plan.out, p)) for p in plan.points}
     return {name: point for name, point in found.items() if point is not None}
 
 
@@ -74,7 +94,8 @@ def release(out: Path) -> None:
 
 def holds_points(out: Path) -> bool:
     """Or points under way. Folders that a killed process has left are neither."""
-    return any(not jsonio.is_leftover(folder) for folder in (out / "points").iterdir())
+    points = out / "points"
+    return points.is_dir() and any(not jsonio.is_leftover(folder) for folder in points.iterdir())
 
 
 def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -> dict[str, str]:
