@@ -12,7 +12,7 @@ from analysis.run_directory import FS_PER_US, Point
 Table = dict[str, list[Any]]
 Row = dict[str, Any]
 KEY = ("workload", "kernel", "cores")
-NO_WRITER = "no other core wrote last"  # the last writer is the waiting core itself or a device, or there is none
+NO_WRITER = "no other core wrote last"  # the last writer is the waiting core itself, or there is none
 
 
 def table(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Table:

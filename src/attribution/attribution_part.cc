@@ -283,7 +283,7 @@ TransactionRecord AttributionPart::record_of(const x86::Transaction &t, std::uin
     r.va = t.va;
     r.pc = t.pc;
     r.address_space = t.address_space;
-    r.writer_pc = writer_pc;
+    r.writer_pc = writer_pc == kDevicePc ? 0 : writer_pc; // the record has the writer, too
     if (!t.wait)
         r.segments = x.path.in;
     r.hops = x.hops;

@@ -82,8 +82,10 @@ class alignas(64) AttributionPart {
         l.writer_pc = pc;
         return true;
     }
-    /// A device counts as a writer without a core number and without instructions.
-    void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, 0); }
+    /// In pairs, the instruction of a writer that is a device: no program has code there.
+    static constexpr Addr kDevicePc = 1;
+    /// A device counts as a writer without a core number.
+    void stored_by_device(Addr dram, std::uint64_t bytes) { written(line_at(dram), kDevice, bytes, kDevicePc); }
     /// The core's prefetcher has brought the line: the core has it without a transaction of its own.
     void prefetched(unsigned core, Addr dram) {
         has_it(line_at(dram), core);

@@ -254,6 +254,8 @@ dev::NetworkReport Board::network() const {
     return devices_->all.network ? devices_->all.network() : dev::NetworkReport{};
 }
 
+std::vector<dev::RingArea> Board::rings() const { return devices_->all.pci().rings(); }
+
 void Board::console_input(std::string_view bytes) {
     if (devices_->all.console_input)
         devices_->all.console_input(bytes);

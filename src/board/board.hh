@@ -20,6 +20,7 @@
 #include "cpu/x86/timed/timed_core.hh"
 #include "dev/bus.hh"
 #include "dev/firmware/firmware.hh"
+#include "dev/pci/pci.hh"
 #include "dev/time.hh"
 #include "mem/guest_memory.hh"
 #include "mem/phys_map.hh"
@@ -104,6 +105,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
 
     /// Empty without a network card.
     dev::NetworkReport network() const;
+    /// The rings of all devices, at physical addresses.
+    std::vector<dev::RingArea> rings() const;
 
     void console_input(std::string_view bytes);
     void console_written(char c);

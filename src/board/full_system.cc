@@ -337,6 +337,8 @@ Tick FullSystem::now() const {
 
 dev::NetworkReport FullSystem::network() const { return impl_->board->network(); }
 
+std::vector<dev::RingArea> FullSystem::rings() const { return impl_->board->rings(); }
+
 std::uint64_t FullSystem::touched_bytes() const { return touched_pages(impl_->board->memory).size() * 4096; }
 
 void FullSystem::save(const std::string &path) const {

@@ -15,6 +15,7 @@
 #include "attribution/attribution_rows.hh"
 #include "board/functional.hh"
 #include "board/system_config.hh"
+#include "dev/pci/pci.hh"
 
 namespace moscope {
 
@@ -88,6 +89,7 @@ class FullSystem {
     const std::map<std::uint32_t, std::uint64_t> &unknown_msrs() const;
     /// What the network card and its clients counted; empty without a card.
     dev::NetworkReport network() const;
+    std::vector<dev::RingArea> rings() const;
     Tick now() const;
     /// Bytes of the guest's 4-KiB pages to which the host has given memory: read, written, or loaded from a checkpoint.
     std::uint64_t touched_bytes() const;

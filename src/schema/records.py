@@ -7,6 +7,7 @@ from moscope.schema.enumerations import ACCESS_KIND, DEVICE, MISS_CLASS, SEGMENT
 
 SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
 USE = "number of the use of the line's page, among all lines' uses"
+DEVICE_PC = 1  # AttributionPart::kDevicePc
 NO_OTHER = "0: the last writer is the waiting core itself or a device, or no core has written it"
 
 TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed mode.", (
@@ -87,7 +88,8 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
 ))
 
 PAIR = Record("PairRow", "Waiting of one instruction for a byte of a line that another instruction wrote last.", (
-    Field("writer", "u64", f"the instruction that wrote the line last; {NO_OTHER}", "byte address"),
+    Field("writer", "u64", "the instruction that wrote the line last; 0: the last writer is the waiting core itself, or no core or device "
+                           f"has written it; {DEVICE_PC}: a device", "byte address"),
     Field("waiter", "u64", "the instruction that waited", "byte address"),
     Field("address_space", "u64", f"the waiter's: {SPACE}", "byte address"),
     Field("stall", "i64", "exposed stall", "fs"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -248,6 +249,16 @@ TEST_F(Transactions, AMissOnALineThatADeviceWroteIsSharing) {
     load(1, kLine + 8);
     EXPECT_EQ(count("false_sharing"), 1u);
     EXPECT_EQ(count("true_sharing"), 1u);
+}
+
+TEST_F(Transactions, APairTellsADeviceThatWroteLastFromNoWriter) {
+    load(0);
+    a.stored_by_device(kLine + 8, 8);
+    load(0);
+    std::set<Addr> writers;
+    for (const PairRow &pair : pairs_of(a))
+        writers.insert(pair.writer);
+    EXPECT_EQ(writers, (std::set<Addr>{0, 1}));
 }
 
 TEST_F(Transactions, SpinTimeIsApartFromStallAndHasTheLastWriterBeforeTheFetch) {

@@ -33,6 +33,15 @@ enum : std::uint16_t { kMemorySpace = 2, kBusMaster = 4, kNoIntx = 0x400, kIntxP
 
 class PciFunction;
 
+/// Guest memory that a driver has given a device for the ring of a queue: one of its areas.
+struct RingArea {
+    std::string device;
+    unsigned queue = 0;
+    std::string part;
+    Addr first = 0;
+    std::uint64_t bytes = 0;
+};
+
 /// The bridge above a function, which the function notifies.
 class PciUpstream {
   public:
@@ -90,6 +99,8 @@ class PciFunction {
     virtual void reset();
     virtual void archive(Archive &);
     virtual void describe(Firmware &) const {}
+    /// The rings that are in use.
+    virtual std::vector<RingArea> rings() const { return {}; }
 
   protected:
     /// Called before software reads and after it has written [offset, offset + size).

@@ -217,6 +217,14 @@ void PciHost::describe(Firmware &f) const {
         s.what->describe(f);
 }
 
+std::vector<RingArea> PciHost::rings() const {
+    std::vector<RingArea> found;
+    for (const Slot &s : slots_)
+        for (RingArea &area : s.what->rings())
+            found.push_back(std::move(area));
+    return found;
+}
+
 namespace {
 
 const RegisteredDevice registered(120, "pci", [](Devices &d) {

@@ -45,6 +45,8 @@ class PciHost final : public Device, private PciUpstream {
     void add(unsigned device, unsigned function, PciFunction &);
     /// Firmware's set-up: base addresses, memory space on, interrupt lines. reset() calls it.
     void assign();
+    /// The rings of all functions.
+    std::vector<RingArea> rings() const;
     const Parameters &parameters() const { return p_; }
     /// Global system interrupt of a device's pin (1 is INTA).
     unsigned gsi(unsigned device, unsigned pin) const { return p_.first_gsi + (device + pin - 1) % 4; }

@@ -325,6 +325,15 @@ void VirtioPci::reset() {
     PciFunction::reset();
 }
 
+std::vector<RingArea> VirtioPci::rings() const {
+    static constexpr const char *kParts[] = {"descriptors", "available ring", "used ring"};
+    std::vector<RingArea> found;
+    for (unsigned n = 0; n < queues_.size(); ++n)
+        for (unsigned part = 0; queues_[n].ring.enabled() && part < std::size(kParts); ++part)
+            found.push_back({name(), n, kParts[part], queues_[n].ring.area(part), queues_[n].ring.area_bytes(part)});
+    return found;
+}
+
 void VirtioPci::archive(Archive &a) {
     PciFunction::archive(a);
     a(msix_);

@@ -47,6 +47,7 @@ class VirtioPci : public PciFunction {
 
     void reset() override;
     void archive(Archive &) override;
+    std::vector<RingArea> rings() const override;
 
   protected:
     VirtioPci(std::string name, const Type &, Dma &, MsiTarget &);

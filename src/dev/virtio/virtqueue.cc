@@ -39,6 +39,12 @@ void Virtqueue::set_area(unsigned area, bool high, std::uint32_t value) {
     area_[area] = (area_[area] & ~(Addr{0xffffffff} << shift)) | Addr{value} << shift;
 }
 
+std::uint64_t Virtqueue::area_bytes(unsigned area) const {
+    constexpr std::uint64_t kHeader = 4, kEvent = 2;
+    return area == kDescriptors ? sizeof(Descriptor) * size_
+                                : kHeader + kEvent + (area == kDriver ? sizeof(std::uint16_t) : sizeof(Used)) * size_;
+}
+
 void Virtqueue::enable(bool indirect, bool event_index) {
     enabled_ = true;
     indirect_ = indirect;

@@ -54,6 +54,8 @@ class Virtqueue {
     /// Area 0: descriptors, 1: driver, 2: device. `high`: bits 63:32.
     void set_area(unsigned area, bool high, std::uint32_t value);
     Addr area(unsigned area) const { return area_[area]; }
+    /// Of the three areas of a ring of this size.
+    std::uint64_t area_bytes(unsigned area) const;
     void enable(bool indirect, bool event_index);
     bool enabled() const { return enabled_; }
     void reset();

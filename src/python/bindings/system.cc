@@ -82,6 +82,13 @@ nb::dict stats(const FullSystem &s) {
     return d;
 }
 
+nb::list rings(const FullSystem &s) {
+    nb::list found;
+    for (const auto &area : s.rings())
+        found.append(nb::make_tuple(area.device, area.queue, area.part, area.first, area.bytes));
+    return found;
+}
+
 void bind_running(nb::class_<FullSystem> &system) {
     system
         .def(
@@ -171,6 +178,8 @@ void bind_results(nb::class_<FullSystem> &system) {
             "Processor time of each epoch since record_epochs (sim/parallel/epoch_record.hh).")
         .def("stats", stats)
         .def("network", network)
+        .def("rings", rings,
+             "(device, queue, part, physical address, bytes) of the queues of devices, of those in use.")
         .def("counts", counts,
              "The part of `stats` that takes little time, for progress and for windows; `spun`: instructions in spin "
              "loops.");

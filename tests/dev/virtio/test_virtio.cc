@@ -84,6 +84,25 @@ TEST(VirtioPci, FillsBuffersAndRaisesIntxUntilTheStatusIsRead) {
     EXPECT_TRUE(e.b.messages.sent.empty());
 }
 
+TEST(VirtioPci, TheHostKnowsTheAreasOfARingFromItsStartToItsReset) {
+    Entropy e;
+    EXPECT_TRUE(e.b.host.rings().empty());
+    e.d.start(kPlain);
+    e.d.common(0x16, 0, 2);
+    const std::uint64_t size = e.d.common(0x18, 2);
+    const std::vector<RingArea> rings = e.b.host.rings();
+    ASSERT_EQ(rings.size(), 3u);
+    const std::uint64_t bytes[] = {16 * size, 6 + 2 * size, 6 + 8 * size};
+    for (unsigned part = 0; part < 3; ++part) {
+        EXPECT_EQ(rings[part].device, "rng");
+        EXPECT_EQ(rings[part].queue, 0u);
+        EXPECT_EQ(rings[part].first, e.d.common(0x20 + 8 * part, 4) | e.d.common(0x24 + 8 * part, 4) << 32);
+        EXPECT_EQ(rings[part].bytes, bytes[part]);
+    }
+    e.d.common(0x14, 0, 1);
+    EXPECT_TRUE(e.b.host.rings().empty());
+}
+
 TEST(VirtioPci, EqualSeedsGiveEqualBytes) {
     std::uint64_t got[3];
     for (unsigned i = 0; i < 3; ++i) {

@@ -13,7 +13,7 @@ from moscope.config.bindings import of_role, roles_of
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, PART, tables
 from moscope.naming.dwarf.sources import Source
-from moscope.naming.rows import CLASSES, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
+from moscope.naming.rows import CLASSES, DEVICE_PC, LINES, PAGE_KNOWN, PAIRS, TRANSFERS, WALK
 
 KERNEL = 0xFFFFFFFF81000000
 USER = 0x400100
@@ -105,6 +105,11 @@ def test_what_a_page_was_at_the_miss_reaches_the_names_of_its_lines() -> None:
     got = named([line(64, 30, flags=PAGE_KNOWN), line(128, 10)], names=ByPage()).lines.to_pylist()
     assert [row["name"] for row in got] == ["{'flags': 1, 'part_of': 2, 'index': 3, 'type': 4, 'before': 5}", "None"]
     assert [row["page_part_of"] for row in got] == [2, None]
+
+
+def test_a_device_that_wrote_last_is_a_writer_without_an_instruction() -> None:
+    got = named([line(64, 30)], [pair(DEVICE_PC, KERNEL + 0x200, 0, 20), pair(0, KERNEL + 0x200, 0, 10)]).pairs.to_pylist()
+    assert [(row["writer"], row["writer_function"], row["writer_source"]) for row in got] == [(None, "a device", None), (None, None, None)]
 
 
 def test_a_line_that_the_allocator_waited_for_most_of_the_time_is_a_free_pointer() -> None:

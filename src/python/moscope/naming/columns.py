@@ -17,7 +17,7 @@ from pyarrow import compute
 from moscope.naming import layout
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE as PAGE_BYTES
-from moscope.naming.rows import CLASSES, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
+from moscope.naming.rows import CLASSES, DEVICE_PC, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
 from moscope.naming.user import USER_TOP
 from moscope.schema.enumerations import SPIN
 
@@ -27,6 +27,7 @@ DETAILED = 500
 # Kinds of a program's memory in which a whole page has one name unless a part of the page has its own name.
 OF_WHOLE_PAGES = ("anonymous memory", "heap", "stack")
 PART = 1024  # how many rows are converted to Python objects at a time: a point of 48 cores can have millions
+A_DEVICE = "a device"  # in place of a writer's function
 SECONDARY = CLASSES.index("secondary")
 
 
@@ -218,11 +219,12 @@ class Code:
 
     def functions(self) -> pa.Array:
         """The functions of the instructions; null for an instruction at 0."""
-        return numbered([self._namer.code(pc, cr3) if pc else None for pc, cr3 in self._distinct], self._which)
+        return numbered([A_DEVICE if pc == DEVICE_PC else self._namer.code(pc, cr3) if pc else None for pc, cr3 in self._distinct],
+                        self._which)
 
     def sources(self) -> tuple[pa.Array, pa.Array]:
         """File and line, and the calls of functions inlined there; null where they are unknown or there are no such calls."""
-        found = [self._namer.source(pc, cr3) if pc else None for pc, cr3 in self._distinct]
+        found = [self._namer.source(pc, cr3) if pc > DEVICE_PC else None for pc, cr3 in self._distinct]
         return (numbered([one.at if one else None for one in found], self._which),
                 numbered([one.calls or None if one else None for one in found], self._which))
 
@@ -274,7 +276,7 @@ def main_classes(rows: Rows) -> pa.Array:
 def _pairs(lines: Rows, rows: Rows, samples: Samples, writers: Code, waiters: Code) -> pa.Table:
     of = rows["line"]
     return pa.table({
-        "line": lines["line"][of], "use": lines["use"][of], "writer": pa.array(rows["writer"], mask=rows["writer"] == 0),
+        "line": lines["line"][of], "use": lines["use"][of], "writer": pa.array(rows["writer"], mask=rows["writer"] <= DEVICE_PC),
         "writer_function": writers.functions(), "waiter": rows["waiter"],
         "waiter_function": waiters.functions(), "address_space": rows["address_space"],
         **{f"{role}_{what}": column for role, code in (("writer", writers), ("waiter", waiters))

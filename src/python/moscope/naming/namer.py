@@ -25,6 +25,7 @@ from moscope.naming.heap import Code, Heap
 from moscope.naming.kernel_lines import KernelLines
 from moscope.naming.known import Known
 from moscope.naming.percpu import PerCpu
+from moscope.naming.rings import Rings
 from moscope.naming.slab import ALLOCATOR, Description, Pages
 from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
@@ -47,7 +48,7 @@ SHARED_MEMORY = re.compile(r"tmpfs:(dev/zero|SYSV|memfd:)")  # shared memory fro
 @dataclass
 class Named:
     """`kind` is one of: kernel symbol, kernel code, per-CPU variable, slab, boot memory, struct page, kernel stack, module,
-    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, kernel page, unknown. The
+    vmalloc, page table, page cache, anonymous memory, user symbol, heap, stack, free memory, device ring, kernel page, unknown. The
     object is found on request, because paths take many reads."""
 
     name: str
@@ -93,6 +94,7 @@ class Namer:
         self._pages: Pages | None = None
         self._known: Known | None = None
         self._heap: Heap | None = None
+        self.rings = Rings()  # of devices
         self._frames = Frames(self._linked)
         self.refresh()
 
@@ -420,6 +422,8 @@ class Namer:
             named = self._typed(title, "slab", lambda: self._files.describe(title, address), found.type, found.offset)
             named.free_pointer = found.at_free_pointer
             return named
+        if ring := self.rings.at(physical):
+            return Named(*ring)
         whole = physical & -PAGE, page
         if whole not in self._whole:
             self._whole[whole] = self._by_whole_page(physical, page)

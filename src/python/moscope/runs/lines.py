@@ -30,7 +30,8 @@ OF_NAMES = """
     WITH hottest AS (SELECT name, kind FROM names ORDER BY waiting DESC, name, kind LIMIT {most})
     SELECT name, kind, {function} AS function, sum({weight})::BIGINT AS weight FROM pairs JOIN hottest USING (name, kind)
     WHERE {condition} GROUP BY ALL ORDER BY weight DESC, function"""
-ROLES = {"writers": {"function": "writer_function", "weight": "count", "condition": "writer IS NOT NULL AND (count > 0 OR stall > 0)"},
+ROLES = {"writers": {"function": "writer_function", "weight": "count",
+                     "condition": "writer_function IS NOT NULL AND (count > 0 OR stall > 0)"},
          "waiters": {"function": "waiter_function", "weight": "waiting", "condition": "true"}}
 
 

@@ -20,6 +20,7 @@ from moscope.config.bindings import Roles
 from moscope.errors import GuestDied, SimulatorBug, UserError, WorkloadFailed
 from moscope.guest import initramfs, kernel
 from moscope.naming import columns, image
+from moscope.naming.rings import Rings
 from moscope.naming.rows import PackedRows
 from moscope.runs import checkpoints, engine, episodes, functions, lines, loads, no_operations, stacks, transactions, windows
 from moscope.runs.card_load import CardLoad
@@ -108,6 +109,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     guest.phase("names", 1.0)
     with no_garbage_collection():
         namer.refresh()
+        namer.rings = Rings(system.rings())
         namer.allocated(system.allocations(), probes.names)
         namer.sampled(recorded.stacks)
         tables = name(namer, stats["attribution"], packed, engine.machine_roles(inputs.machine))
