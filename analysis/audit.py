@@ -50,11 +50,15 @@ LOG = f"""
            same AS (PARTITION BY line, byte ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"""
 
 # Lines on whose arrival secondary misses of a core end, or that they find, but that no older access brings: in order of arrival, less
-# those that the core's prefetcher fetched late, or in time.
+# those that the core's prefetcher fetched late, or in time. Accesses that began before the windows are left out: a late prefetch counts
+# when the access begins. A write that goes on once an older read has ended may follow a prefetch or a load that was not used and has no
+# row, so `prefetched` suffices for it.
 UNEXPLAINED = """
-    WITH arrivals AS (SELECT DISTINCT core, line, ended, found FROM log WHERE class = 'secondary' AND NOT EXISTS (
-                          SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.ended = log.ended
-                          AND older.class <> 'secondary' AND older.issued <= log.issued))
+    WITH arrivals AS (SELECT DISTINCT core, line, ended, found FROM log WHERE class = 'secondary' AND NOT (writes AND prefetched)
+                          AND issued >= (SELECT min(ended) FROM log) AND NOT EXISTS (
+                          SELECT 1 FROM log older WHERE older.line = log.line AND older.core = log.core AND older.issued <= log.issued
+                          AND (older.class <> 'secondary' AND older.ended = log.ended
+                               OR log.writes AND NOT older.writes AND older.ended > log.issued AND older.ended < log.ended)))
     SELECT core, line, ended FROM arrivals LEFT JOIN prefetched USING (core)
     QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
@@ -87,8 +91,9 @@ RULES = {
         "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
     "secondary: an older access or a prefetch of the core brings the line":
         "class = 'secondary' AND (core, line, ended) IN (SELECT (core, line, ended) FROM unexplained)",
-    "secondary: no controller sends the line for it, and all of its latency is waiting":
-        "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0 OR (queue <> latency AND NOT found))",
+    "secondary: no controller sends the line for it, and its latency is waiting, and the cache's of a write":
+        "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0"
+        " OR (queue + CASE WHEN writes THEN cache ELSE 0 END <> latency AND NOT found))",
     "every transaction has a class, and is marked if it is secondary": "class = 'none' OR secondary_miss <> (class = 'secondary')",
 }
 

@@ -10,7 +10,8 @@
 // - upgrade: no other core wrote, and the core had the line when it requested the right to write;
 // - capacity: the line was replaced;
 // - secondary (Kroft, ISCA 1981): the core already has an older miss to the same line under way, whose class says why
-//   the line was not there; or a prefetch, which has no class.
+//   the line was not there; or a prefetch, which has no class. A write that waits for one of them is secondary if the
+//   line comes with the right to write, and an upgrade otherwise.
 // A line that the core's prefetcher brings counts as one that the core has had.
 //
 // A page's use can change. When a transaction finds another use of the page (page_watch.hh), the page's lines are

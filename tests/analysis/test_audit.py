@@ -34,6 +34,7 @@ CONSISTENT = [
     own(0, 60, 10, "upgrade", "store", "link", hops=4), own(0, 100, 5, "capacity", writer=0),
     access(0, 110, 5, "upgrade", "rmw", writer=1),
     access(1, 120, 30, "false_sharing", writer=0), own(1, 130, 20, "secondary", segment="queue", writer=1),
+    own(1, 145, 7, "secondary", "store", supplier="own", queue=5, cache=2, writer=1),
     access(1, 200, 10, "capacity", writer=1), own(1, 215, 1, "upgrade", "store", supplier="own", writer=1),
     access(1, 216, 4, "capacity", "flush", supplier="own", supplier_chip=None, writer=1),
     {**own(1, 220, 0, "none"), "buffer_wait": True, "latency": None}]
@@ -57,7 +58,7 @@ BROKEN = {
         own(1, 300, 10, "capacity", "store", supplier="own", writer=1),
     "secondary: an older access or a prefetch of the core brings the line":
         own(1, 300, 10, "secondary", segment="queue", writer=1),
-    "secondary: no controller sends the line for it, and all of its latency is waiting":
+    "secondary: no controller sends the line for it, and its latency is waiting, and the cache's of a write":
         own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
     "every transaction has a class, and is marked if it is secondary": access(1, 300, 10, "capacity", writer=1, secondary_miss=True),
 }
@@ -79,6 +80,13 @@ def test_a_secondary_miss_may_wait_for_a_late_prefetch_but_only_as_often_as_one_
     parquet.write_table(pa.Table.from_pylist([*CONSISTENT, *waiting, later]), tmp_path / "transactions.parquet")
     of = {late: audit.contradictions(tmp_path / "transactions.parquet", 6, [(0, 0), (late, 9)])[rule] for late in (0, 1, 2)}
     assert of == {0: 3, 1: 1, 2: 0}
+
+
+def test_accesses_that_began_before_the_windows_contradict_no_count_of_late_prefetches(tmp_path: Path) -> None:
+    rule = "secondary: an older access or a prefetch of the core brings the line"
+    before, within = (own(1, issued, 40, "secondary", segment="queue", line=0x80) for issued in (-5, 300))
+    assert broken_rules(tmp_path, [*CONSISTENT, before]) == []
+    assert broken_rules(tmp_path, [*CONSISTENT, within]) == [rule]
 
 
 def test_a_secondary_miss_may_find_the_line_but_only_as_often_as_a_prefetch_was_useful(tmp_path: Path) -> None:

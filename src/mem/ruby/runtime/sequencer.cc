@@ -248,17 +248,20 @@ void Sequencer::sent_probes(Addr line, TxnId txn, unsigned to) {
     case AccessKind::flush: break;
     }
     a.done = now;
-    a.secondary = !first;
     a.supplier = static_cast<std::uint8_t>(supplier);
     const Tick latency = now - a.issued;
     const Message *const cause = first ? c_.caused_by() : nullptr;
     const L1Prefetcher *const p = prefetcher(a.kind);
     const bool demanded = !p || !p->owns(a);
-    // The core's own request completed it, and no controller sent the line. If it is a write, the core held the line
-    // clean and exclusive. If it is a load or a fetch, a prefetch has brought the line since the core looked for it.
     if (__builtin_expect(supplier == MachineType_NULL && cause && cause->type == RubyRequest::kType, 0)) {
+        // The core's own request completed it, and no controller sent the line. If it is a write, the core held the line
+        // clean and exclusive: all the time, or since an older access or a prefetch, for which it has waited, brought it
+        // (`secondary`, see complete()). If it is a load or a fetch, a prefetch has brought the line since the core
+        // looked for it.
         a.held |= a.kind == AccessKind::store || a.kind == AccessKind::rmw;
         a.secondary |= a.kind == AccessKind::load || a.kind == AccessKind::fetch;
+    } else {
+        a.secondary = !first;
     }
     a.hops = cause ? cause->txn_hops : std::uint16_t{0};
     // Every tick is accounted for once: what the segments miss is a bug of the bookkeeping.
@@ -329,6 +332,7 @@ void Sequencer::complete(Addr addr, const std::byte *bytes, bool write, bool, Ma
         finish_others(others, carried, supplier);
     if (rest) {
         start_again(*rest, c_.now());
+        rest->secondary = first == AccessKind::load || first == AccessKind::fetch; // unless a request leaves the core
         // The controller still has the state of before the grant, so start() did not see that the line has just come.
         rest->held |= (rest->kind == AccessKind::store || rest->kind == AccessKind::rmw) &&
                       (first == AccessKind::load || first == AccessKind::fetch);
