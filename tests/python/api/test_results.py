@@ -109,7 +109,7 @@ def test_importing_the_package_loads_none_of_its_parts() -> None:
     code = "import sys, moscope; print([m for m in sys.modules if m.startswith(('moscope.', 'typer', 'pyarrow', 'numpy'))])"
     env = {**os.environ, "PYTHONPATH": str(paths.import_dir())}
     got = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert set(ast.literal_eval(got.stdout)) <= {"moscope._version", "moscope.paths"}
+    assert set(ast.literal_eval(got.stdout)) <= {"moscope._version", "moscope.errors", "moscope.paths"}
 
 
 def test_every_name_of_the_package_is_there_and_documented(root: Path) -> None:
