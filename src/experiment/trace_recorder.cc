@@ -125,10 +125,12 @@ Tick TraceRecorder::delivered(const ruby::Message &m, ruby::NodeIndex to, Tick a
     return extra;
 }
 
-void TraceRecorder::transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event,
-                               unsigned next_state, Addr line, const ruby::Message *cause) {
+void TraceRecorder::transition(const ruby::AbstractController &c, Tick now, unsigned state, unsigned event, unsigned,
+                               Addr line, const ruby::Message *cause) {
     const int id = cause_of(c, now, cause);
-    transitions_.push_back({c.node, now, state, event, next_state, line, cause ? cause->txn : 0, id});
+    // Not the declared next state: a controller that has neither an entry nor a TBE for the line cannot hold it.
+    const unsigned next = machine_.controllers()[c.node]->state_of(line);
+    transitions_.push_back({c.node, now, state, event, next, line, cause ? cause->txn : 0, id});
     if (states_)
         states_->after_transition(c.node, now, state, line, transitions_.size() - 1);
 }

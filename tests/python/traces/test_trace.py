@@ -60,6 +60,17 @@ def test_every_transition_names_the_message_that_caused_it(moscope: Moscope) -> 
         assert t["at"] >= min(d["at"] for d in messages[t["cause"]]["deliveries"])
 
 
+@pytest.mark.parametrize("options", [(), ("--set", "probe_filter.enabled=false")], ids=["filter", "broadcast"])
+def test_each_transition_begins_in_the_state_in_which_the_one_before_it_ended(moscope: Moscope, options: tuple[str, ...]) -> None:
+    """Also at a home without an entry for the line, which cannot hold the declared next state."""
+    document = trace(moscope, "c0 nt A@n1:8; c1 nt A@n1:64; c7 ldu A@n1; d3 st A@n1; c0 ld A@n1", *SMALL, *options)
+    held: dict[tuple[str, str], str] = {}
+    for t in document["transitions"]:
+        place = (t["controller"], t["address"])
+        assert t["state"] == held.get(place, t["state"]), t
+        held[place] = t["next"]
+
+
 def test_msi_load_miss_takes_the_six_steps_of_the_textbook(moscope: Moscope) -> None:
     document = trace(moscope, "c0 ld A@n0", *MSI)
     assert [(t["machine"], t["state"], t["event"], t["next"]) for t in document["transitions"]] == [

@@ -29,7 +29,8 @@ struct LineView {
 class TraceHook {
   public:
     virtual ~TraceHook() = default;
-    /// After a transition, with its state set; `cause` is the message that triggered it (null: timer).
+    /// After a transition, with its state set; `cause` is the message that triggered it (null: timer). `next_state` is
+    /// the declared one; the line has another if the controller has nothing to hold it in (see state_of).
     virtual void transition(const AbstractController &c, Tick now, unsigned state, unsigned event, unsigned next_state,
                             Addr line, const Message *cause) = 0;
     /// An action sends a message. It arrives (or enters the network) at `arrival` plus the delay that is returned.
