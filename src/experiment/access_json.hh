@@ -18,7 +18,7 @@ const char *op_of(AccessKind kind);
 std::string hex(Addr a);
 
 Json segments_json(const PathTimes &p);
-/// Name of the supplier's type of controller; "own" if no other controller sent the line.
+/// Name of the type of controller that the protocol reports as the supplier; "own" if it reports none.
 std::string supplier_name(unsigned type);
 /// An access that is done.
 Json access_json(const Machine &machine, const Access &a);

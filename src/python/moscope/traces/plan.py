@@ -9,8 +9,7 @@ from typing import Any
 
 from moscope.traces.document import is_home, role_of
 from moscope.traces.remarks import line_names
-from moscope.traces.script import OPS
-from moscope.traces.text import is_request, message_word, who
+from moscope.traces.text import is_request, message_word, operation, who
 
 Document = dict[str, Any]
 
@@ -114,7 +113,7 @@ class Plan:
             core = self.lane(who(a))
             cache = self.lane(cache)
             found.append(Arrow(core, cache, a["issued"], a["issued"], f"{a['op']} {a['line']}", "core", False,
-                               f"{OPS[a['op']]} of {a['address']}"))
+                               operation(a, a["address"])))
             if a["done"] is None:
                 continue
             found.append(Arrow(cache, core, a["done"], a["done"], f"{a['latency_cycles']:.0f} cycles", "core", True,

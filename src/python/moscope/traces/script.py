@@ -25,7 +25,7 @@ from moscope.config import Machine
 from moscope.errors import UserError
 
 OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
-       "nt": "non-temporal store of a word", "ldu": "uncached load"}
+       "nt": "non-temporal store", "ldu": "uncached load"}
 CACHED_OPS = [op for op in OPS if op not in ("nt", "ldu")]  # the operations that gem5's ports support
 LINE = 64
 WORD_BYTES = 8

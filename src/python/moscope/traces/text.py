@@ -12,7 +12,7 @@ from moscope.experiment import FS_PER_NS
 from moscope.schema.enumerations import SEGMENT
 from moscope.traces.document import is_home
 from moscope.traces.remarks import line_names, line_of, remarks, value_text
-from moscope.traces.script import OPS
+from moscope.traces.script import LINE, OPS
 
 Document = dict[str, Any]
 
@@ -53,8 +53,12 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
         return f"{older['text']}, an older access of its core to the line" if older else "a prefetch of its core"
     suppliers = [c for c in document["controllers"] if c["machine"] == kind]
     near = not access["hops"] and not any(s["name"] in ("crossbar", "link") for s in access["segments"])
-    if not suppliers:  # a hit takes no transition
-        return "its own caches" if near else "no cache: the access writes the whole line" if kind == NO_SUPPLIER else kind
+    if not suppliers and near:  # a hit takes no transition
+        return "its own caches"
+    if kind == NO_SUPPLIER:
+        return "no cache: the access writes the whole line" if access["op"] == "nt" else "a controller that the protocol does not name"
+    if not suppliers:
+        return kind
     unsent = access["supplier_number"] is None and access["supplier_chip"] is None  # no controller sent the line for this access
     if unsent and not near and access["op"] in ("st", "rmw"):
         return "no cache: the core had the line, and waited to write it"
@@ -112,11 +116,16 @@ def _accesses(document: Document) -> Iterator[Line]:
     for a in document["accesses"]:
         if a["issued"] is None:
             continue
-        yield Line(a["issued"], 0, who(a), f"issues {OPS[a['op']]} of {a['line']} ({a['address']})", "bold")
+        yield Line(a["issued"], 0, who(a), f"issues {operation(a, a['line'])} ({a['address']})", "bold")
         if a["done"] is None:
             continue
         yield Line(a["done"], 3, who(a),
-                   f"{OPS[a['op']]} of {a['line']} done after {a['latency_cycles']:.1f} cycles", "bold")
+                   f"{operation(a, a['line'])} done after {a['latency_cycles']:.1f} cycles", "bold")
+
+
+def operation(access: dict[str, Any], place: str) -> str:
+    """What the access does, in words, with its place as a name or an address."""
+    return f"{OPS[access['op']]} of {'the line ' if access.get('size') == LINE else ''}{place}"
 
 
 def who(access: dict[str, Any]) -> str:

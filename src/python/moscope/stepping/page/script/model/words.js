@@ -231,7 +231,7 @@ function supplier(app, access) {
   const state = access.supplier_state ? `, in state ${access.supplier_state}` : "";
   if (access.op === "flush") return "A flush moves no data to the core.";
   if (access.supplier_number === null && access.core === null) return "The home serves the device.";
-  if (access.supplier === "own" && leavesTheCore(access)) return "No data is needed: the access writes the whole line.";
+  if (access.op === "nt" && access.supplier === "own") return "No data is needed: the access writes the whole line.";
   if (access.supplier === "own" || (from && from.core === access.core)) return "The core's own caches have the line.";
   if (access.supplier_number === null) return unnumbered(access);
   if (from && from.core !== null) return `Core ${from.core}'s caches (chip ${from.chip}${state}) supply the data.`;
@@ -245,6 +245,7 @@ function leavesTheCore(access) {
 
 function unnumbered(access) {
   if (access.supplier_chip !== null) return `A cache of chip ${access.supplier_chip} supplies the data.`;
+  if (access.segments.every((segment) => segment.name === "cache")) return "The core's own caches have the line.";
   if (!leavesTheCore(access)) return "An older access or a prefetch of the core brings the line.";
   if (access.op === "st" || access.op === "rmw")
     return "No data is needed: the core has the line, and waits for permission to write it.";
