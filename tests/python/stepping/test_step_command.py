@@ -11,6 +11,7 @@ import pytest
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.stepping import examples, options
+from moscope.stepping import open as opening
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -32,6 +33,17 @@ def test_a_mistake_is_a_user_error(moscope: Moscope, arguments: list[str]) -> No
     got = moscope("step", *arguments)
     assert got.returncode == 2
     assert "expected" in got.stderr
+
+
+@pytest.mark.parametrize(("found", "code"), [({}, 0), ({"violations": []}, 0), ({"violations": [{}]}, 1), ({"protocol_error": "hangs"}, 1)])
+def test_a_failed_check_ends_with_exit_code_1_and_the_page_is_written(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: dict[str, object], code: int) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(opening.page, "html", lambda _: "<!doctype html>")
+    monkeypatch.setattr(Shared, "result", lambda _, document: printed.append(document))
+    trace = {"schema": "moscope.trace/1", "accesses": [], "messages": [], "transitions": [], **found}
+    assert opening.show(Shared(json=True), {"trace": trace}, None, tmp_path / "page.html", 0) == code
+    assert (tmp_path / "page.html").exists() and printed == [trace]
 
 
 @pytest.mark.parametrize("name", examples.names())

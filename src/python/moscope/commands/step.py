@@ -21,7 +21,7 @@ def step(shared: Shared,
                                                                       "points.")] = None,
          line: Annotated[str | None, typer.Option(metavar="NAME", help="With --run: name of the line whose episode is shown. Default: "
                                                                        "the hottest line that has an episode.")] = None,
-         port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any free port.")] = 0) -> None:
+         port: Annotated[int, typer.Option(metavar="N", help="Port of the local server; 0: any free port.")] = 0) -> int:
     """Step through the accesses of a script in the browser, forwards and backwards."""
     from moscope.stepping import open as opening
     from moscope.stepping import options
@@ -31,7 +31,6 @@ def step(shared: Shared,
         options.check_run(shared, script, example, protocol)
         from moscope.stepping.episode import find, history_of
 
-        opening.show(shared, history_of(find(run, line)), None, html, port)
-        return
+        return opening.show(shared, history_of(find(run, line)), None, html, port)
     spec, shown = options.chosen(shared, script, example, protocol, line)
-    opening.show(shared, opening.of_spec(spec, shown), spec, html, port)
+    return opening.show(shared, opening.of_spec(spec, shown), spec, html, port)

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from moscope.cli import Shared
-from moscope.errors import OK, UserError
+from moscope.errors import FOUND, OK, UserError
 from moscope.stepping import page
 from moscope.stepping.examples import Example
 from moscope.stepping.history import Document, run
@@ -24,8 +24,9 @@ def check(html: Path | None, port: int) -> None:
     check_target(html, ".html")
 
 
-def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> None:
-    """Shows a history. `spec`: the spec that the page can change; None if it can change nothing."""
+def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> int:
+    """Shows a history. `spec`: the spec that the page can change; None if it can change nothing. Returns the exit code: 1 if a
+    check of the script failed, as for `moscope trace`, unless a session was served, in which the script can change."""
     if shared.out and (remark := write_folder(shared.out, document["trace"])):
         shared.say(remark)
     if html:
@@ -34,7 +35,8 @@ def show(shared: Shared, document: Document, spec: Spec | None, html: Path | Non
     if shared.json:
         shared.result(document["trace"])
     elif not html:
-        serve(shared, document, spec, port)
+        return serve(shared, document, spec, port)
+    return FOUND if document["trace"].get("violations") or document["trace"].get("protocol_error") else OK
 
 
 def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> int:

@@ -23,7 +23,7 @@ def written(moscope: Callable[..., Any], folder: Path) -> Path:
     checked = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--caches", "tiny", "--json", timeout=500)
     found = json.loads(checked.stdout)["counterexample"]
     got = moscope("step", found["file"], "--html", "found.html", timeout=300)
-    assert got.returncode == 0, got.stderr
+    assert got.returncode == 1, got.stderr  # as `trace`: the check of the script fails
     return folder / "found.html"
 
 
@@ -47,3 +47,14 @@ def test_a_failed_check_opens_in_the_page_at_what_is_wrong(moscope: Callable[...
         assert page.locator("#accesses li").last.inner_text().strip().endswith("no end")
         assert not [url for url in requests if not url.startswith(("file:", "data:"))]
         page.close()
+
+
+def test_the_list_of_a_violation_keeps_its_lines_and_the_panel_its_height(open_page: Callable[..., Any],
+                                                                          history_of: Callable[..., dict[str, Any]]) -> None:
+    document = history_of("c0 ld A@n0")
+    found = "no progress: a request is old\nlast transitions:\n" + "\n".join(f"  {i} ns  L1Cache-0" for i in range(40))
+    page = open_page({**document, "trace": {**document["trace"], "protocol_error": found}}, (1400, 900))
+    lines = page.locator(".violation").inner_text().splitlines()
+    assert "no progress" in lines[0] and lines[1:3] == ["last transitions:", "  0 ns  L1Cache-0"] and len(lines) == 42
+    assert page.locator("#now").bounding_box()["height"] <= 240
+    assert page.get_by_role("button", name="go there").bounding_box()["y"] < page.locator("footer").bounding_box()["y"]

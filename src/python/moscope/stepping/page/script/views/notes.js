@@ -48,7 +48,9 @@ export class Notes {
       const own = access === null || access === undefined ? null : app.history.moments.findLast((m) => m.access === access);
       const end = own ?? app.history.moments.at(-1); // an error ends the history
       const go = end && h("button", { type: "button", on: { click: () => app.seek(end.index + 1) } }, "go there");
-      return h("p", { class: "violation" }, h("b", null, "Violation: "), shortened(app, typeof one === "object" ? one.text : one), " ", go);
+      // The lines after the first one are a list, such as the last transitions.
+      const [first, ...list] = shortened(app, typeof one === "object" ? one.text : one).split("\n");
+      return h("p", { class: "violation" }, h("b", null, "Violation: "), first, " ", go, list.map((line) => `\n${line}`).join(""));
     });
     return run?.note ? [...texts, h("p", null, run.note)] : texts;
   }
