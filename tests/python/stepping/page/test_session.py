@@ -97,6 +97,20 @@ def test_two_histories_stand_side_by_side_from_the_moment_at_which_they_part(ses
     assert session.evaluate("moscope.app.branch") == 0
 
 
+def test_a_controller_without_a_transition_in_one_history_differs_only_once_it_has_another_state(session: Any) -> None:
+    session.keyboard.press("s")
+    session.locator("#ask input").fill("5")
+    session.keyboard.press("Enter")
+    session.locator("#ask [name=op]").select_option("ld")
+    session.get_by_role("button", name="Apply").click()
+    wait_for_fork(session)
+    session.keyboard.press("3")
+    row = session.locator("#compare tr.changed", has_text="L1Cache-5")
+    assert row.count() == 0
+    session.evaluate("moscope.seekTime(moscope.app.history.trace.accesses.find((a) => a.core === 5).done)")
+    assert row.count() == 1 and row.locator("td").all_inner_texts()[0] == "I"
+
+
 def test_a_fork_keeps_the_changes_before_its_moment_and_drops_later_ones(session: Any) -> None:
     session.evaluate("""async () => {
       const live = moscope.page.live;

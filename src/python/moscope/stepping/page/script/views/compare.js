@@ -4,6 +4,7 @@
 import { lineClass, stateClass } from "../model/colours.js";
 import { fill, h } from "../dom.js";
 import { Fold } from "../model/fold.js";
+import { cellKey } from "../model/history.js";
 import { brief } from "../model/words.js";
 
 const AROUND = 7; // moments before and after the present time
@@ -110,7 +111,9 @@ export class CompareView {
     const rows = [];
     for (const line of sides[1].history.lines) {
       for (const name of sides[1].history.controllers.keys()) {
-        const [a, b] = sides.map((side) => side.fold.cell(line.address, name));
+        const first = (side) => side.history.initial.get(cellKey(line.address, name));
+        // A controller that takes no transition on the line in one history keeps the state with which the other history begins.
+        const [a, b] = sides.map((side, i) => side.fold.cell(line.address, name) ?? first(sides[1 - i]));
         const empty = (side, state) => state === undefined || stateClass(side.history, name, state) === "empty";
         if (a === b && empty(sides[0], a) && empty(sides[1], b)) continue;
         const cell = (side, state) =>
