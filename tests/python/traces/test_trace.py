@@ -85,6 +85,11 @@ def test_a_dram_answers_a_read_with_data_and_a_write_without(moscope: Moscope) -
     assert memory == [("MEMORY_READ", False, False), ("MEMORY_READ", True, True), ("MEMORY_WB", False, True), ("MEMORY_WB", True, False)]
 
 
+def test_an_access_without_a_size_ends_at_the_end_of_its_line(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c0 st A@n0+60; c0 st A@n0+8:2; d0 ld A@n0+62", *SMALL)
+    assert [a["size"] for a in document["accesses"]] == [8, 4, 2, 2]
+
+
 def test_a_step_begins_after_the_one_before_and_its_accesses_at_the_same_time(moscope: Moscope) -> None:
     document = trace(moscope, "c0 ld A@n0; c1 ld A@n0 | c2 ld A@n0; c3 ld A@n0", *SMALL)
     first, second, third, last = document["accesses"]
@@ -247,6 +252,7 @@ def test_out_holds_the_document_and_both_diagrams(moscope: Moscope, tmp_path: Pa
     (("c0 lod A@n0", *SMALL), "expected one of ld, st, if"),
     (("c0 flush A@n0", *MSI), "MSI has no flush"),
     (("c0 ldu A@n0", *MSI), "MSI has no uncached load"),
+    (("d0 ld A@n0", *MSI), "trace script: the protocol MSI has no DMA machine for accesses of devices: expected accesses of cores"),
     (("c0 nt A@n0", *MSI), "MSI has no non-temporal store"),
     (("c0 ld A@n0", *SMALL, "--svg", "nowhere/t.svg"), "nowhere"),
     (("c0 ld A@n0", *SMALL, "--png", "."), "is a folder"),

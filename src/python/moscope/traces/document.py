@@ -59,6 +59,9 @@ def run_phase(subject: Subject, accesses: list[ScriptAccess], phase: Phase) -> d
     from moscope.protocol.check import abilities_of
 
     ops, have = {a.op for a in accesses}, abilities_of(subject.interface, subject.elaborated, subject.own)
+    if any(a.device for a in accesses) and all(roles_of(m).role != "dma" for m in subject.interface["machines"]):
+        raise UserError(f"trace script: the protocol {subject.protocol} has no DMA machine for accesses of devices: expected accesses "
+                        "of cores, or another protocol")
     if "nt" in ops and have.nt_store == "none":
         raise _lacks(subject, "non-temporal store")
     if "ldu" in ops and not have.uncached_load:
@@ -94,7 +97,7 @@ def document(subject: Subject, accesses: list[ScriptAccess], script: str, result
     made |= {key: result[key] for key in ("violations", "protocol_error") if key in result}
     found = values_found(result["accesses"])
     for access, seen in zip(accesses, result["accesses"], strict=True):
-        seen = {"value_of": found.get(seen["id"]), **seen, "text": access.text, "line": access.name,
+        seen = {"size": access.bytes, "value_of": found.get(seen["id"]), **seen, "text": access.text, "line": access.name,
                 "home": access.address // subject.machine.memory_per_node.bytes}
         if seen["done"] is None:
             made["accesses"].append({**seen, **UNFINISHED})

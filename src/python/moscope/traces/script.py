@@ -71,6 +71,10 @@ class ScriptAccess:
     device: bool = False
 
     @property
+    def bytes(self) -> int:
+        return min(WORD_BYTES, LINE - self.address % LINE) if self.size is None else self.size
+
+    @property
     def text(self) -> str:
         size = f":{self.size}" if self.size is not None else ""
         return f"{'d' if self.device else 'c'}{self.core} {self.op} {self.name}{size}"
