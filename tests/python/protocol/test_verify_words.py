@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from moscope.commands.protocol.verify import without_a_script
+from moscope.commands.protocol.verify import _print, without_a_script
 
 STEP = {"what": "core 0 asks for LD of line 1"}
 
@@ -25,3 +25,12 @@ def test_a_script_of_an_earlier_run_is_named_as_such(tmp_path: Path) -> None:
     file = tmp_path / "MSI.counterexample.toml"
     file.write_text("script = 'c0 ld A@n0'\n")
     assert without_a_script([STEP], file, 20).endswith(f"; {file} is from an earlier run")
+
+
+def test_the_step_of_a_violation_is_not_another_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = {"protocol": "MSI", "caches": 2, "chips": 1, "homes": 1, "lines": 1, "requests": ["st"], "device": [], "states": 312,
+              "depth": 10, "steps_taken": 900, "seconds": 0.1, "memory": 0, "renamings": 2}
+    steps = [{"what": "core 0 asks", "transitions": []}] * 11
+    _print({**counts, "violation": "two copies", "steps": steps, "counterexample": None}, "no script was written")
+    said = capsys.readouterr().out
+    assert "312 states without a violation, 10 steps deep, " in said and "violation at the end of these 11 steps: two copies" in said
