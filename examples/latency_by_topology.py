@@ -3,7 +3,7 @@
 """Shows what a load from DRAM costs under four topologies of the same eight chips.
 
 Prints the cycles of an idle load by the number of hops to the home node. More edges mean fewer hops; a hop
-itself costs the same everywhere. Takes about ten seconds.
+itself costs the same everywhere. Takes about five seconds.
 """
 
 from moscope_json import moscope

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from moscope import paths
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.stepping import examples, options
@@ -51,6 +52,20 @@ def test_an_example_has_a_title_and_text(name: str) -> None:
     example = examples.load(name)
     assert example.title
     assert all(step["text"] for step in example.steps)
+
+
+def test_help_and_documentation_list_the_examples(moscope: Moscope) -> None:
+    said = " ".join(moscope("step", "--help").stdout.replace("\u2502", " ").split())
+    page = (paths.root() / "docs/stepping.md").read_text(encoding="utf-8")
+    for name in examples.names():
+        assert name in said and f"| `{name}` | {examples.load(name).title} |" in page, name
+
+
+def test_a_file_of_another_kind_is_no_script_file(tmp_path: Path) -> None:
+    picture = tmp_path / "x.png"
+    picture.touch()
+    with pytest.raises(UserError, match=r"x\.png: is no script file: expected a file whose name ends in \.toml"):
+        options.chosen(Shared(), str(picture), None, None)
 
 
 def test_a_script_file_has_its_own_seed_unless_the_option_gives_one(tmp_path: Path) -> None:
