@@ -33,4 +33,4 @@ def test_the_step_of_a_violation_is_not_another_depth(capsys: pytest.CaptureFixt
     steps = [{"what": "core 0 asks", "transitions": []}] * 11
     _print({**counts, "violation": "two copies", "steps": steps, "counterexample": None}, "no script was written")
     said = capsys.readouterr().out
-    assert "312 states without a violation, 10 steps deep, " in said and "violation at the end of these 11 steps: two copies" in said
+    assert "312 states seen, 10 steps deep, " in said and "violation at the end of these 11 steps: two copies" in said

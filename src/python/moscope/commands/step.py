@@ -15,7 +15,8 @@ def step(shared: Shared,
          script: Annotated[str | None, typer.Argument(metavar="'SCRIPT'|FILE.toml",
                                                        help="Accesses such as 'c0 ld A@n0; c1 st A@n0', or a script file, both as for "
                                                             "`moscope trace`.")] = None,
-         example: Annotated[str | None, typer.Option(metavar="NAME", help=f"Show an example with its explanation: {', '.join(names())}.")] = None,
+         example: Annotated[str | None, typer.Option(metavar="NAME",
+                                                     help=f"Show an example with its explanation: {', '.join(names())}.")] = None,
          protocol: Annotated[str | None, typer.Option(metavar="NAME|FILE.slicc", help="Protocol to use instead of the machine's.")] = None,
          html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page as one file that needs no server.")] = None,
          run: Annotated[Path | None, typer.Option(metavar="DIR", help="Show an episode of a run: the folder of the run or of one of its "

@@ -74,9 +74,8 @@ def _print(document: dict[str, Any], no_script: str) -> None:
     print(f"{document['protocol']}: {number(document['caches'], 'cache')} on {number(document['chips'], 'chip')}, "
           f"{number(document['homes'], 'home')}, {number(document['lines'], 'line')}, requests {', '.join(document['requests'])}"
           + (f"; a device: {', '.join(document['device'])}" if document["device"] else ""))
-    held = "states without a violation" if document["violation"] else "states"
-    print(f"{document['states']:,} {held}, {document['depth']} steps deep, {document['steps_taken']:,} steps in "
-          f"{document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; "
+    print(f"{document['states']:,} states{' seen' if document['violation'] else ''}, {document['depth']} steps deep, "
+          f"{document['steps_taken']:,} steps in {document['seconds']:.1f} s, {document['memory'] / 2**20:,.0f} MiB; "
           f"each stands for up to {number(document['renamings'], 'state')} with other names")
     if document["violation"]:
         print(f"violation at the end of these {number(len(document['steps']), 'step')}: {document['violation']}")
