@@ -7,6 +7,7 @@ import random
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,22 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
     assert (tmp_path / "seen").read_text() == "libneeded.so.2\n"
 
 
-def test_an_interrupted_maker_cleans_up_with_all_that_it_has_started(tmp_path: Path) -> None:
-    maker, tree, parent = tmp_path / "maker", tmp_path / "tree", os.getpid()
+def test_an_interrupted_maker_cleans_up_with_all_that_it_has_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maker, tree, waited, parent = tmp_path / "maker", tmp_path / "tree", tmp_path / "waited", os.getpid()
+    communicate = subprocess.Popen.communicate
+
+    def noted(process: "subprocess.Popen[str]", *args: Any, **named: Any) -> tuple[str, str]:
+        waited.touch()
+        return communicate(process, *args, **named)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", noted)
     # As mmdebstrap: it leaves a signal to its child, and removes its tree once the child has ended. It takes longer than subprocess.run
     # waits for an interrupted program.
-    maker.write_text('#!/bin/sh\ntrap : TERM\nmkdir "$1"\nsleep 60 &\nkill -INT $2\nwait $!\nwait $!\nsleep 0.5\nrmdir "$1"\n')
+    maker.write_text('#!/bin/sh\ntrap : TERM\nmkdir "$1"\nsleep 60 &\nuntil [ -e "$3" ]; do sleep 0.01; done\nkill -INT $2\n'
+                     'wait $!\nwait $!\nsleep 0.4\nrmdir "$1"\n')
     maker.chmod(0o755)
     with pytest.raises(KeyboardInterrupt):
-        rootimage._run(rootimage.Program(maker), [str(tree), str(parent)], None, "another")
+        rootimage._run(rootimage.Program(maker), [str(tree), str(parent), str(waited)], None, "another")
     assert not tree.exists()
 
 
