@@ -13,7 +13,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Export:
-    export: Export = contributed.declared(f"{__name__}.{name}", "EXPORT", "EXPORT = Export(...)")
+    export: Export = contributed.declared(f"{__name__}.{name}", "EXPORT", Export, "EXPORT = Export(...)")
     return export
 
 

@@ -19,7 +19,7 @@ from moscope.aside import written_aside
 def found() -> dict[str, Callable[[Run], Table]]:
     """All tables of this folder's modules."""
     modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name != "base"]
-    tables = [contributed.declared(f"{__name__}.{m}", "TABLES", "TABLES = {name: function of a run}") for m in modules]
+    tables = [contributed.declared(f"{__name__}.{m}", "TABLES", dict, "TABLES = {name: function of a run}") for m in modules]
     return {name: make for table in tables for name, make in table.items()}
 
 

@@ -34,7 +34,7 @@ def test_a_wrong_description_of_a_processor_is_refused_by_file_and_line(tmp_path
     (jobs, jobs.all_jobs, "JOB"),
     (analysis.tables, analysis.tables.found, "TABLES"),
 ], ids=["export", "job", "table"])
-@pytest.mark.parametrize("text", ["x = 1\n", "x = 1\ny = nothing\n"], ids=["empty", "wrong"])
+@pytest.mark.parametrize("text", ["x = 1\n", "x = 1\ny = nothing\n", "EXPORT = JOB = TABLES = 1\n"], ids=["empty", "wrong", "number"])
 def test_a_wrong_module_is_refused_by_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: ModuleType,
                                                     find: Callable[[], object], name: str, text: str) -> None:
     (tmp_path / "mine_to_test.py").write_text(text, encoding="utf-8")

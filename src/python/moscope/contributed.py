@@ -28,20 +28,21 @@ def imported(module: str, expected: str) -> ModuleType:
         raise fault(file, error, expected) from error
 
 
-def declared(module: str, name: str, expected: str) -> Any:
-    """What the module declares under this name. UserError: it declares nothing so, or cannot be executed."""
+def declared(module: str, name: str, kind: type, expected: str) -> Any:
+    """The object of this kind that the module defines under this name. UserError: it defines none, or cannot be executed."""
     found = imported(module, expected)
-    if not hasattr(found, name):
-        raise UserError(f"{shown(Path(found.__file__ or module))}: defines no `{name}`: expected {expected}")
-    return getattr(found, name)
+    return _of_kind(Path(found.__file__ or module), vars(found), name, kind, expected)
 
 
 def defined(file: Path, name: str, kind: type, expected: str) -> Any:
-    """What the file defines under this name. UserError: it defines nothing of this kind so, or cannot be executed."""
-    found = executed(file, expected).get(name)
-    if not isinstance(found, kind):
+    """Likewise, of a file that is no module of a package."""
+    return _of_kind(file, executed(file, expected), name, kind, expected)
+
+
+def _of_kind(file: Path, names: dict[str, Any], name: str, kind: type, expected: str) -> Any:
+    if not isinstance(names.get(name), kind):
         raise UserError(f"{shown(file)}: defines no `{name}`: expected {expected}")
-    return found
+    return names[name]
 
 
 def executed(file: Path, expected: str) -> dict[str, Any]:

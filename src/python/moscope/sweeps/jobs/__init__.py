@@ -11,7 +11,7 @@ from moscope.sweeps.jobs.base import Job
 
 def all_jobs() -> dict[str, Job]:
     modules = [m.name for m in pkgutil.iter_modules(__path__) if m.name != "base"]
-    found: list[Job] = [contributed.declared(f"{__name__}.{m}", "JOB", "JOB, an instance of a subclass of Job") for m in modules]
+    found: list[Job] = [contributed.declared(f"{__name__}.{m}", "JOB", Job, "JOB, an instance of a subclass of Job") for m in modules]
     return {job.name: job for job in found}
 
 
