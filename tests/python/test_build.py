@@ -300,6 +300,11 @@ def test_a_tool_that_an_interruption_ended_is_no_failed_build(name: str) -> None
         buildproto.run_tool(["sh", "-c", f"kill -{name} $$"])
 
 
+def test_an_interrupted_tool_is_a_failed_step_of_scons() -> None:
+    """A thread of SCons that ended with an interruption would never report its step, for which SCons waits."""
+    assert buildproto.scons_action(lambda: buildproto.run_tool(["sh", "-c", "kill -INT $$"])) == 1
+
+
 # --- virtual environment and packages ----------------------------------------------------------------------------
 
 

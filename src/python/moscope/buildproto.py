@@ -329,4 +329,6 @@ def scons_action(work: Callable[[], None]) -> int | str:
     except MoscopeError as error:
         print(f"error: {error}", flush=True)
         return 1
+    except KeyboardInterrupt:  # a tool was interrupted; with this exception, SCons would wait for its thread without end
+        return 1
     return 0
