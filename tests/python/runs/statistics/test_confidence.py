@@ -8,7 +8,7 @@ import pytest
 from random_series import MEAN, series
 
 from moscope.runs.statistics import confidence
-from moscope.runs.statistics.confidence import COUNT_ERROR, Mean, estimate
+from moscope.runs.statistics.confidence import Mean, estimate
 
 
 def holds(mean: Mean) -> bool:
@@ -101,7 +101,15 @@ def test_counts_that_do_not_vary_leave_the_error_of_their_sum() -> None:
 
 def test_no_operations_have_no_relative_error() -> None:
     none = estimate([0.0] * 10, [1.0] * 10, 0)
-    assert (none.value, none.stderr, none.relative) == (0, COUNT_ERROR / 10, math.inf) and not none.enough(0.5)
+    assert (none.value, none.relative) == (0, math.inf) and not none.enough(0.5)
+
+
+@pytest.mark.parametrize("windows", [2, 3, 12, 50])
+def test_the_interval_of_no_operations_holds_rates_that_leave_windows_empty_in_5_per_cent_of_cases(windows: int) -> None:
+    none = estimate([0.0] * windows, [100e-6] * windows, 0)
+    assert none.half_width is not None and none.stderr is not None
+    assert math.exp(-none.half_width * windows * 100e-6) == pytest.approx(0.05), "the probability of no operation at that rate"
+    assert none.half_width == pytest.approx(1.96 * none.stderr)
 
 
 @pytest.mark.parametrize(("point", "known"), [({}, True), ({"stderr_per_s": 0.0}, True), ({"stderr_per_s": None}, False)])

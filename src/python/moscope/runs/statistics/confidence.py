@@ -14,6 +14,11 @@ Counts of operations are whole numbers, but the first window begins and the last
 errors add up to an error of the whole count with a standard deviation of sqrt(1/6) operation (`COUNT_ERROR`), however little the
 windows differ. Where operations are counted, the standard error is at least that.
 
+That holds for operations that follow each other evenly. If all windows together contain none, nothing shows how evenly they come. The
+interval then ends at the rate that leaves windows without an operation in 5 % of cases if operations come independently of each other
+(Poisson): `NONE_SEEN`, 3.0 operations in the time of all windows (J. A. Hanley and A. Lippman-Hand, "If nothing goes wrong, is
+everything all right?", JAMA 249, 1983). The standard error is that of a normal variable with this interval.
+
 `enough` says when to stop. Rules that stop at the first small error tend to stop too early, because the error is itself an estimate.
 So either there have to be so many windows that it is known well, more if they are correlated; or the error has to be so small that
 its upper limit is below the wanted error. That is the limit at 95 % by the chi-square distribution, with as many degrees of freedom as
@@ -31,10 +36,12 @@ FEWEST_BATCHES, MOST_BATCHES = 10, 19
 FEWEST_TO_CORRECT = 8
 MOST_CORRELATION = 0.95
 COUNT_ERROR = math.sqrt(1 / 6)  # operations
+NONE_SEEN = -math.log(1 - LEVEL)  # operations: the half-width of the interval if none is counted
 # Student's t for a two-sided interval of 95 %, by degrees of freedom.
 STUDENT = (math.inf, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
            2.101, 2.093)
 NORMAL = 1.645  # what a normal variable exceeds with a probability of 5 %
+NORMAL_BOTH = 1.960  # what the absolute value of a normal variable exceeds with a probability of 5 %
 # What a chi-square variable exceeds with 95 % probability, by degrees of freedom.
 CHI_SQUARE = (0.0, 0.00393, 0.103, 0.352, 0.711, 1.145, 1.635, 2.167, 2.733, 3.325, 3.940, 4.575, 5.226, 5.892, 6.571, 7.261, 7.962, 8.672,
               9.390)
@@ -90,8 +97,8 @@ def estimate(amounts: Sequence[float], per: Sequence[float], operations: float |
     r = correlation(residuals(amounts, per, value))
     spread = math.sqrt(max(variance(residuals(*batches, value)), variance(residuals(amounts, per, value))))
     stderr = max(spread, 0.0 if operations is None else least_error(value, operations, whole))
-    degrees = degrees_of_freedom(windows, len(batches[0]), r)
-    return Mean(value, stderr, stderr * STUDENT[degrees], windows, len(batches[0]), r)
+    factor = NORMAL_BOTH if operations == 0 else STUDENT[degrees_of_freedom(windows, len(batches[0]), r)]
+    return Mean(value, stderr, stderr * factor, windows, len(batches[0]), r)
 
 
 def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[float], operations: float | None = None) -> Mean:
@@ -104,7 +111,7 @@ def of_point(point: dict[str, Any], amounts: Sequence[float], per: Sequence[floa
 def least_error(value: float, operations: float, whole: float) -> float:
     """The standard error of a ratio that results from counting alone, if `operations` are counted in all windows together. If
     none are counted, the ratio is their number divided by `whole`."""
-    return abs(value) * COUNT_ERROR / operations if operations else COUNT_ERROR / whole
+    return abs(value) * COUNT_ERROR / operations if operations else NONE_SEEN / NORMAL_BOTH / whole
 
 
 def batched(values: Sequence[float]) -> list[float]:
