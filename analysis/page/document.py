@@ -91,8 +91,8 @@ def points_table(run: Run) -> str:
         length = ("–" if window is None else f"{window:,.4g}") + (f" × {len(p.record['windows'])}" if p.record.get("windows") else "")
         rows.append((esc(p.workload), esc(p.kernel), str(p.cores), esc(p.operations), throughput(p), esc(percent(p.number("kernel_share"))),
                      *(esc(percent(cycles.get(k))) for k in TIME_KIND.ranked), length, number(p.number("host_s"))))
-    head = ("workload", "kernel", "cores", "operation", "per second", "kernel share", *map(TIME_KIND.label, TIME_KIND.ranked),
-            "windows (ms)", "host (s)")
+    head = ("workload", "kernel", "cores", "operation", "per second (± standard error)", "kernel share",
+            *map(TIME_KIND.label, TIME_KIND.ranked), "windows (ms)", "host (s)")
     return table("All points", head, rows, (2, *range(4, len(head))))
 
 

@@ -145,7 +145,7 @@ def test_odd_data_still_gives_a_report(tmp_path: Path, what: str) -> None:
     ODD[what](record, stats, found)
     synthetic_run.write_files(folder, record, stats, found)
     page = page_of(tmp_path / "run")
-    assert 'class="headline"' in page and "All points" in page
+    assert 'class="headline"' in page and "All points" in page and "per second (± standard error)</th>" in page
     assert "run.json is missing" in visible(page)
     assert "nan" not in visible(page).lower().split()
 

@@ -37,7 +37,9 @@ def test_a_name_is_printed_as_it_is(name: str, tmp_path: Path, capsys: pytest.Ca
     whatif.show({"point": "p", "measure": "operations", "base": {"per_s": 9.0, "stderr_per_s": None},
                  "results": [{"gain": None, "gain_stderr": None, "rate": {"per_s": 9.0}, "as": "free", "name": name, "lines": 1,
                               "becomes": 1}]}, {"free": "every access hits"})
-    assert name in printed()
+    assert name in (shown := printed()) and "standard error" not in shown
+    whatif.show({"point": "p", "measure": "operations", "base": {"per_s": 9.0, "stderr_per_s": 2.0}, "results": []}, {})
+    assert printed().endswith("+-: the standard error\n")
 
     for one in found["lines"]:
         one["name"] = name if one["name"] == first["name"] else one["name"]

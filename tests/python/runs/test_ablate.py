@@ -68,11 +68,21 @@ def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pyt
     assert [(row["kernel"], row["throughput_per_s"]) for row in document["rows"]] == [("stock", 100.0), ("stock+7", 104.0), ("pk", 400.0)]
     assert [row["within_error"] for row in document["rows"]] == [None, True, None]
     ablate.show(document)
-    stock, fixed, pk = capsys.readouterr().out.splitlines()[1:]
+    stock, fixed, pk, legend = capsys.readouterr().out.splitlines()[1:]
     assert "(within the error of stock)" in fixed and "error" not in stock + pk
     assert "not steady" not in stock + fixed + pk
     points[2]["trend"] = {"windows": 4, "before": 500.0, "after": 300.0}
     jsonio.validate(unsteady := ablate.document(plan, {"ok": True, "points": points}))
     ablate.show(unsteady)
-    assert [line.endswith("(not steady)") for line in capsys.readouterr().out.splitlines()[1:]] == [False, False, True]
+    assert [line.endswith("(not steady)") for line in capsys.readouterr().out.splitlines()[1:4]] == [False, False, True]
     assert stock.count("#") * 4 == pk.count("#") and "40% mount_lock" in stock
+    assert legend == "within the error: the 95 % interval of the difference contains zero"
+
+
+def test_the_rows_have_their_standard_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": e, "top_lines": [], "within_error": None}
+            for k, t, e in (("stock", 1000.0, 12.3), ("pk", 4000.0, 1234.5))]
+    ablate.show({"workload": "exim", "cores": 2, "rows": rows})
+    head, stock, pk = capsys.readouterr().out.splitlines()
+    assert head == "exim on 2 cores, per second, +- the standard error:"
+    assert " 1,000 +- 12     ##" in stock and " 4,000 +- 1,234  ##" in pk, "the bars begin in the same column"

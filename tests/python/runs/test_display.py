@@ -53,6 +53,13 @@ def test_a_program_that_counts_no_operations_has_no_rate(capsys: pytest.CaptureF
     assert capsys.readouterr().err == "mine-distro-4 finished (1 of 1): 1:01\n"
 
 
+@pytest.mark.parametrize(("changed", "says"), [({}, False), ({"ops": 9}, True), ({"ops": 9, "stderr_per_s": None}, False)])
+def test_the_table_says_that_its_errors_are_standard_errors(
+        capsys: pytest.CaptureFixture[str], changed: dict[str, Any], says: bool) -> None:
+    table.show({"machine": "opteron48", "points": [POINT | changed]})
+    assert ("\n+-: the standard error\n" in capsys.readouterr().out) == says
+
+
 def test_a_throughput_that_is_not_steady_is_named_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     unsteady = {**POINT, "windows": [{}] * 24, "trend": {"windows": 10, "before": 880.0, "after": 118.0}}
     expected = "    throughput falls from 880 per second in the first 10 windows to 118 in the last 14 windows: "

@@ -75,13 +75,17 @@ def show(document: dict[str, Any]) -> None:
     """Prints the rows as bars, each with its most expensive line."""
     rows = document["rows"]
     most = max((row["throughput_per_s"] for row in rows), default=0)
-    print(f"{document['workload']} on {number(document['cores'], 'core')}, per second:")
-    for row in rows:
+    errors = ["" if row["stderr_per_s"] is None else f" +- {row['stderr_per_s']:,.0f}" for row in rows]
+    width = max(map(len, errors), default=0)
+    print(f"{document['workload']} on {number(document['cores'], 'core')}, per second{', +- the standard error' if width else ''}:")
+    for row, error in zip(rows, errors, strict=True):
         bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
         line = row["top_lines"][0] if row["top_lines"] else None
         hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
         hottest += f"  (within the error of {re.split('[+-]', row['kernel'])[0]})" if row["within_error"] else ""
         hottest += "  (not steady)" if "trend" in row else ""
-        print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}  {bar:<{BAR}}{hottest}")
+        print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}{error:<{width}}  {bar:<{BAR}}{hottest}")
+    if any(row["within_error"] for row in rows):
+        print("within the error: the 95 % interval of the difference contains zero")
     if "report" in document:
         print(f"report: {document['report']}")

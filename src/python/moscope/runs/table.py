@@ -33,6 +33,8 @@ def show(document: dict[str, Any]) -> None:
         table.add_row(p["workload"], p["kernel"], str(p["cores"]), *rates,
                       *(f"{cycles[k]:.0%}" for k in TIME_KIND.names), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
     console.print(table)
+    if any(p["ops"] and p["stderr_per_s"] is not None for p in document["points"]):
+        console.print("+-: the standard error")
     for p in document["points"]:
         console.print(f"{p['workload']} on {number(p['cores'], 'core')} ({p['kernel']}): {p['bottleneck']}", soft_wrap=True)
         if "until_error" in p:

@@ -25,6 +25,8 @@ def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
         lines = f"{one['lines']}" if one["becomes"] == one["lines"] else f"{one['lines']} as {one['becomes']}"
         table.add_row(gain, error, f"{one['rate']['per_s']:,.0f}", f"{one['as']}", one["name"], lines)
     console.print(table)
+    if base["stderr_per_s"] is not None or any(one["gain_stderr"] is not None for one in document["results"]):
+        console.print("+-: the standard error")
     for how in dict.fromkeys(one["as"] for one in document["results"]):
         console.print(f"{how}: {meaning[how]}", soft_wrap=True)
 
