@@ -22,12 +22,15 @@ PLAIN = 1e5  # values below are written without a prefix such as k or M
 
 
 def mean_and_error(rows: list[dict[str, Any]], figure: str, of: int = 1) -> tuple[float, float | None]:
-    """The mean, and its standard error: from the spread of several points, else the point's own. `of`: the number of points if none had
-    failed; if only one of several is left, there is no error, because its own does not say how they differ."""
+    """The mean, and its standard error: from the spread of several points, but at least what follows from their own errors, since few
+    points may agree by chance; of a single one its own. `of`: the number of points if none had failed; if only one of several is left,
+    there is no error, because its own does not say how they differ."""
     values = [float(r[figure]) for r in rows]
     mean = sum(values) / len(values)
     if len(values) > 1:
-        return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+        own = [float(r.get(ERRORS.get(figure, "")) or 0.0) for r in rows]
+        spread = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+        return mean, max(spread, math.hypot(*own) / len(values))
     error = rows[0].get(ERRORS.get(figure, "")) if of == 1 else None
     return mean, None if error is None else float(error)
 

@@ -189,6 +189,13 @@ def test_one_point_keeps_its_own_error_and_several_have_the_error_of_their_sprea
     assert curves.mean_and_error([one], "throughput_per_s", 2) == (10.0, None), "the other one failed"
 
 
+def test_a_mean_of_points_that_agree_has_the_error_of_their_own_errors() -> None:
+    three, four = ({"throughput_per_s": 10.0, "stderr_per_s": error, "cycles": 5.0} for error in (3.0, 4.0))
+    assert curves.mean_and_error([three, four], "throughput_per_s") == (10.0, 2.5)
+    assert curves.mean_and_error([three, {**four, "stderr_per_s": None}], "throughput_per_s") == (10.0, 1.5)
+    assert curves.mean_and_error([three, four], "cycles") == (5.0, 0.0), "a figure without errors"
+
+
 def test_figures_that_differ_between_points_are_drawn_before_those_that_do_not(sweep: Sweep) -> None:
     flat, far = ["L1_cycles", "L2_cycles", "L3_cycles", "DRAM_0_hops_cycles"], ["DRAM_1_hop_cycles", "DRAM_2_hops_cycles"]
     rows = [{"point": n, "status": "done", **dict.fromkeys(flat, 9.0), **dict.fromkeys(far, float(n))} for n in (1, 2)]
