@@ -11,6 +11,7 @@ from moscope import paths
 
 ROOT = paths.root()
 SEPARATOR = re.compile(r"\|( *:?-+:? *\|)+")
+ZERO_ERROR = re.compile(r"± 0(?![.\d])")
 CELL_END = re.compile(r"(?<!\\)\|")
 
 
@@ -36,6 +37,12 @@ def faults(path: Path) -> list[str]:
 def test_each_table_of_the_page_is_whole(path: Path) -> None:
     found = faults(path)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", markdown_pages.pages(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_table_of_the_page_has_an_error_of_zero(path: Path) -> None:
+    rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert not [row for row in rows if ZERO_ERROR.search(row)], "counting alone has an error: expected at least 0.41 operation"
 
 
 @pytest.mark.parametrize("text, wrong", [
