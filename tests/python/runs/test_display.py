@@ -68,6 +68,14 @@ def test_a_throughput_that_is_not_steady_is_named_below_the_table(capsys: pytest
         assert capsys.readouterr().out.count(expected) == times
 
 
+@pytest.mark.parametrize(("reached", "says"), [(0.429, "42.9%, above the wanted 10% after"),
+                                               (0.08, "8.0%: not known to be below 10% after"),
+                                               (None, "unknown: not known to be below 10% after")])
+def test_an_error_above_the_wanted_one_is_said_to_be(reached: float | None, says: str) -> None:
+    found = {"wanted": 0.1, "reached": reached, "met": False, "windows": 50, "limit": 50, "why": "expected a higher --windows"}
+    assert table.until_error(found) == f"standard error of throughput {says} 50 windows of at most 50: expected a higher --windows"
+
+
 def test_notes_of_a_point_are_shown_unless_quiet_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
     job: Any = SimpleNamespace(point=SimpleNamespace(name="mine-distro-4"), called="mine-distro-4")
     for quiet, wanted in ((False, ["mine-distro-4: f was not called"]), (True, [])):

@@ -75,4 +75,6 @@ def until_error(found: dict[str, Any]) -> str:
     taken = f"{number(found['windows'], 'window')} of at most {found['limit']}"
     if found["met"]:
         return f"standard error of throughput {reached}, below {100 * found['wanted']:g}%, after {taken}"
-    return f"standard error of throughput {reached}: not known to be below {100 * found['wanted']:g}% after {taken}: {found['why']}"
+    above = found["reached"] is not None and found["reached"] >= found["wanted"]
+    verdict = ", above the wanted" if above else ": not known to be below"
+    return f"standard error of throughput {reached}{verdict} {100 * found['wanted']:g}% after {taken}: {found['why']}"
