@@ -17,7 +17,7 @@ from pyarrow import parquet
 from analysis import Run, RunDirectoryError, figures, load, tables
 from analysis.maps import maps_of
 from analysis.page import lines
-from analysis.page.document import points_table
+from analysis.page.document import notices, points_table
 from analysis.report import write_report
 from analysis.tables.time_split import causes
 
@@ -355,6 +355,14 @@ def test_the_page_begins_with_the_points_whose_throughput_was_not_steady(tmp_pat
     expected = (f"from 100 per second in the first 4 windows to 2,000 in the last {len(record['windows']) - 4} windows: "
                 "expected a longer --warmup, unless the system has no steady state")
     assert f"<li>exim on stock, 24 cores: throughput rises {expected}</li>" in write_report(folder).read_text()
+
+
+def test_the_page_has_the_notes_of_the_points(tmp_path: Path) -> None:
+    record, *others = synthetic_run.point("exim", "stock", 24)
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(24,), kernels=("stock",))
+    assert "Notes of the points" not in notices(load(folder))
+    synthetic_run.write_files(folder / "points/exim-stock-24", {**record, "notes": ["f<1> was not called"]}, *others)
+    assert "<li>exim on stock, 24 cores: f&lt;1&gt; was not called</li>" in notices(load(folder))
 
 
 @pytest.mark.parametrize("name", ["fields", "stacks", "transactions", "episodes", "links", "card", "loads"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a run reports as it proceeds and when it is interrupted, with and without --json."""
 
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -66,6 +67,18 @@ def test_progress_goes_to_stderr_beside_a_json_object_too(run: Callable[..., Any
 def test_quiet_prints_no_progress_with_and_without_json(run: Callable[..., Any], capfd: pytest.CaptureFixture[str], json: bool) -> None:
     run(Shared(json=json, quiet=True))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_repeated_run_shows_the_notes_of_its_finished_points(run: Callable[..., Any], plan: MakePlan, capfd: pytest.CaptureFixture[str],
+                                                               quiet: bool) -> None:
+    directory.open_for(plan(1, 2))
+    folder = directory.point_folder(plan().out, plan(1, 2).points[1])
+    folder.mkdir(parents=True)
+    (folder / "point.json").write_text(json.dumps({"kernel": "distro", "kernel_image": {}, "notes": ["f was not called"]}))
+    run(Shared(quiet=quiet))
+    said = capfd.readouterr().err.splitlines()
+    assert said[1:2] == ([] if quiet else ["fake-distro-2: f was not called"]) and (not said) == quiet
 
 
 def test_a_report_that_fails_is_one_more_failure_and_the_points_stay(run: Callable[..., Any]) -> None:

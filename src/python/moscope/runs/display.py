@@ -5,6 +5,7 @@ and periodically within a long phase. The remaining time is shown once a point i
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -78,8 +79,14 @@ class Display(AbstractContextManager["Display"]):
             rate = f"{point['throughput_per_s']:,.0f} {point['operation']} per second, " if point["ops"] else ""
             self.console.print(f"{job.called} finished ({self.done} of {self.points}): {rate}{clock(point['host_s'])}", highlight=False,
                                soft_wrap=True)
-            for note in point.get("notes", []):
-                self.console.print(f"{job.called}: {note}", highlight=False, markup=False, soft_wrap=True)
+            say_notes(lambda text: self.console.print(text, highlight=False, soft_wrap=True), {job.called: point})
+
+
+def say_notes(say: Callable[[str], None], points: dict[str, dict[str, Any]]) -> None:
+    """What a reader should know of points, by what they are called."""
+    for name, point in points.items():
+        for note in point.get("notes") or []:
+            say(f"{name}: {note}")
 
 
 def clock(seconds: float) -> str:

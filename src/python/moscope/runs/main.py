@@ -54,6 +54,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
     missing = [p for p in plan.points if p.name not in found]
     if found:
         shared.say(f"{plan.out}: {len(found)} of {len(plan.points)} points are already finished")
+        display.say_notes(shared.say, {p.name: found[p.name] for p in plan.points if p.name in found})
     failed: list[MoscopeError] = []
 
     def points() -> list[dict[str, Any]]:
