@@ -220,6 +220,7 @@ def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_i
     (["--executor", "slrm"], '--executor: no executor called "slrm": expected a known name, such as slurm'),
     (["--plot", "total_cycles"], "--plot: 'total_cycles': expected FIGURE ~ AXIS"),
     (["--plot", "total_cycles ~ links.clok"], '--plot: no parameter called "links.clok": expected a known name, such as links.clock'),
+    (["--plot", "total_cycles ~ links.clock", "--plot", "seconds ~ links.clock"], "--plot: is given 2 times: expected one plot"),
 ])
 def test_options_that_cannot_be_are_user_errors(moscope: Moscope, tmp_path: Path, options: list[str], error: str) -> None:
     (tmp_path / "s.toml").write_text(SWEEP)

@@ -16,15 +16,18 @@ def sweep(shared: Shared,
           executor: Annotated[str, typer.Option(metavar="local|slurm", help="Where the points run.")] = "local",
           jobs: Annotated[int | None, typer.Option(metavar="N",
                                                    help="Number of points to run at a time. Default: one per processor.")] = None,
-          plot: Annotated[str | None, typer.Option(metavar="EXPR",
-                                                   help="Also draw this plot, such as "
-                                                        "'throughput ~ links.clock | kernel'.")] = None) -> int:
+          plot: Annotated[list[str], typer.Option(metavar="EXPR",
+                                                  help="Also draw this plot, such as 'throughput ~ links.clock | kernel'. Repeat the "
+                                                       "command for another plot.")] = []) -> int:  # noqa: B006
     """Run many points along axes, and collect their figures in one table and a report.
 
     Prints the number of points first. Repeat the command to resume an interrupted
     sweep. Finished points are kept, even if you add values to an axis.
     """
+    from moscope.errors import UserError
     from moscope.sweeps import display, overrides, spec
 
+    if len(plot) > 1:
+        raise UserError(f"--plot: is given {len(plot)} times: expected one plot; the same command with another --plot draws the next")
     described = overrides.apply(spec.read(file), shared)
-    return display.run(described, shared, executor=executor, at_once=jobs, dry_run=dry_run, plot=plot)
+    return display.run(described, shared, executor=executor, at_once=jobs, dry_run=dry_run, plot=plot[0] if plot else None)
