@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope ablate`: which kernels it measures, and what it makes of their points."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from moscope import jsonio
@@ -54,6 +57,18 @@ def test_a_dry_run_estimates_the_points_that_are_not_finished_and_writes_nothing
     assert later["done"] == 1 and later["estimated_s"] < found["estimated_s"] and "4 points, 1 finished already; " in said
     with pytest.raises(UserError, match="holds a run with other options"):
         ablate.forecast(ablate.plan(shared, asked, "2", build=False))
+
+
+def test_the_times_of_measured_points_are_those_of_the_next_estimate(
+        shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7", build=False)
+    first, *others = plan.points
+    assert ablate.forecast(plan)[0]["estimated_elsewhere"] == 4
+    run = {"points": [{"kernel": first.kernel, "host_s": 1e6}, *({"kernel": p.kernel, "host_s": 7.0} for p in others)]}
+    ablate.record_times(plan, {first.name}, run)
+    again = ablate.forecast(plan)[0]
+    assert again["estimated_s"] == pytest.approx(4 * 7.0 / min(len(os.sched_getaffinity(0)), 4)) and again["estimated_elsewhere"] == 0
 
 
 def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:

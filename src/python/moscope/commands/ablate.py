@@ -33,7 +33,7 @@ def ablate(shared: Shared,
 
     from moscope.config import load_machine
     from moscope.runs import ablate as job
-    from moscope.runs import main, options
+    from moscope.runs import directory, main, options
 
     count = load_machine(shared.machine, shared.sets).cores if cores is None else cores
     given = options.Options(workload=workload, cores=str(count), warmup=warmup, window=window, windows=windows, until_error=until_error,
@@ -46,7 +46,9 @@ def ablate(shared: Shared,
         else:
             print(said)
         return 0
+    before = set(directory.kept(plan))
     outcome = main.run(plan, shared)
+    job.record_times(plan, before, outcome.document)
     document = job.document(plan, outcome.document)
     if shared.json:
         shared.result(document)
