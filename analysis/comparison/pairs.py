@@ -65,17 +65,13 @@ def figure(p: Point, name: str, counts: bool = False) -> Mean | None:
 
 
 def difference(a: Mean | None, b: Mean | None) -> Row | None:
-    """Values, difference and its error; `within_error` is None if no error is known."""
+    """Values, difference and its error, also as fractions of A; `within_error` is None if no error is known."""
     if a is None or b is None:
         return None
     gap = b.value - a.value
     half = None if a.half_width is None or b.half_width is None else math.hypot(a.half_width, b.half_width)
-    relative = relative_half = None
-    if a.value:
-        relative = gap / a.value
-        if a.half_width is not None and b.half_width is not None:
-            relative_half = math.hypot(b.half_width, a.half_width * b.value / a.value) / abs(a.value)
-    return {"a": a.value, "b": b.value, "difference": gap, "half_width": half, "relative": relative, "relative_half_width": relative_half,
+    return {"a": a.value, "b": b.value, "difference": gap, "half_width": half, "relative": gap / a.value if a.value else None,
+            "relative_half_width": half / abs(a.value) if a.value and half is not None else None,
             "within_error": None if half is None else abs(gap) <= half}
 
 

@@ -17,7 +17,7 @@ from analysis import Point, RunDirectoryError
 from analysis.comparison import condition, page, pairs, programs, sides, text, words
 from moscope import cli, jsonio
 from moscope.commands import compare as command  # noqa: F401  registers itself
-from moscope.runs.statistics.confidence import COUNT_ERROR
+from moscope.runs.statistics.confidence import COUNT_ERROR, Mean
 
 WINDOWS = 12
 
@@ -128,6 +128,14 @@ def test_windows_with_equal_small_counts_of_operations_have_the_error_of_countin
         assert rows[name]["half_width"] == pytest.approx(rows[name]["a"] * least)
     assert rows["memory"]["half_width"] == rows["kernel_share"]["half_width"] == 0, "shares of time"
     assert pair["whole"]["half_width"] == pytest.approx(synthetic_run.MS / 10**9 * 24 * least)
+
+
+@pytest.mark.parametrize(("a", "b", "half_widths"), [(1.35, 2.81, (0.4, 1.36)), (0.67, 0.41, (0.28, 0.05)), (-2.0, -1.0, (0.3, 0.4))])
+def test_the_interval_of_a_percentage_contains_zero_if_the_difference_is_within_the_error(
+        a: float, b: float, half_widths: tuple[float, float]) -> None:
+    row = pairs.difference(*(Mean(value, half / 2, half, 3, 3) for value, half in zip((a, b), half_widths, strict=True)))
+    assert row is not None and row["relative_half_width"] == pytest.approx(row["half_width"] / abs(a))
+    assert row["within_error"] == (abs(row["relative"]) <= row["relative_half_width"])
 
 
 def test_a_point_of_gem5_is_one_window_without_errors() -> None:
