@@ -47,6 +47,8 @@ def headline(pair: Row) -> str:
         return f"The two are alike. {text}, which is within the error of the difference (95 %)." if rate else f"The two are alike. {text}."
     if pair["alike"] is None:
         return f"{text}. Whether A and B differ is unknown, because a figure of one of them has no known error: measure more windows."
+    if [row["key"] for row in pair["configuration"]] == ["seed"]:
+        text += ". Only the seed differs, so this is the variation from boot to boot, which the error does not include"
     first = next((row for row in pair["lines"] if row["kind"] not in ("rest", "others")), None)
     if first is None:
         return f"{text}."

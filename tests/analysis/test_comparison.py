@@ -88,6 +88,18 @@ def test_runs_that_differ_only_by_the_seed_are_alike(stock: Path, tmp_path: Path
     assert all(row["within_error"] for row in pair["lines"])
 
 
+def test_a_difference_beyond_the_error_is_called_variation_of_boots_only_if_no_more_than_the_seed_differs(
+        stock: Path, tmp_path: Path) -> None:
+    said = "Only the seed differs, so this is the variation from boot to boot"
+    level = run(tmp_path / "level", seed=2, rate=1.1)
+    (pair,) = compared(stock, level)
+    assert pair["alike"] is False and said in words.headline(pair) and said in page.document([pair], [], stock, level)
+    (pair,) = compared(stock, run(tmp_path / "alike", seed=2))
+    assert pair["alike"] is True and said not in words.headline(pair)
+    (pair,) = compared(stock, run(tmp_path / "pk", kernels=("pk",), seed=2, rate=1.1))
+    assert pair["alike"] is False and said not in words.headline(pair)
+
+
 def test_with_one_window_there_is_no_error_and_no_verdict_of_alike(stock: Path, tmp_path: Path) -> None:
     other = tmp_path / "one"
     shutil.copytree(stock, other)
