@@ -66,7 +66,7 @@ def _list(pair: Row, name: str, what: str) -> str:
     rows = words.shown(pair, name, MOST)
     most = max((abs(row["difference"]) for row in rows), default=0.0) or 1.0
     cells = [(_name(name, row), words.amount(row["a"]), words.amount(row["b"]), said(words.signed(row["difference"])), _bar(row, most),
-              esc(words.mark(row["within_error"]))) for row in rows]
+              esc(words.remark(pair, row))) for row in rows]
     whole = pair["whole"]
     sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{said(words.signed(whole['difference']))}</b>")
     cells.append(("<b>all core time</b>", *sums, "", ""))

@@ -27,7 +27,7 @@ def show(pairs: list[Row], alone: list[str]) -> None:
         _table(console, "Figures, with 95 % intervals of the difference", ("figure", "A", "B", "difference", ""), words.figures(pair))
         for name, title, what in words.LISTS:
             rows = [(words.cause(row["name"]) if name == "time" else row["name"], words.amount(row["a"]), words.amount(row["b"]),
-                     words.signed(row["difference"]), words.mark(row["within_error"])) for row in words.shown(pair, name, MOST)]
+                     words.signed(row["difference"]), words.remark(pair, row)) for row in words.shown(pair, name, MOST)]
             whole = pair["whole"]
             rows.append(("all core time", words.amount(whole["a"]), words.amount(whole["b"]), words.signed(whole["difference"]), ""))
             _table(console, f"{title}, {pair['unit']}", (what, "A", "B", "difference", ""), rows)

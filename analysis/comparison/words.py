@@ -7,6 +7,7 @@ from analysis.tables.base import Row
 CAUSES = {"user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "memory": "memory stall",
           "without_class": "memory stall without a class"}
 ALIKE = "within the error"
+PAIR_ALIKE = "the pair is alike"
 
 
 def cause(name: str) -> str:
@@ -27,6 +28,12 @@ def percent(share: float) -> str:
 
 def mark(within: bool | None) -> str:
     return {True: ALIKE, False: "", None: "error unknown"}[within]
+
+
+def remark(pair: Row, row: Row) -> str:
+    """Of a row of a list. Without a remark, a difference is significant; rows have no errors of their own that could show this of a
+    pair that is alike."""
+    return mark(row["within_error"]) or (PAIR_ALIKE if pair["alike"] else "")
 
 
 def change(row: Row) -> str:

@@ -100,6 +100,17 @@ def test_a_difference_beyond_the_error_is_called_variation_of_boots_only_if_no_m
     assert pair["alike"] is False and said not in words.headline(pair)
 
 
+def test_time_that_moves_between_functions_of_alike_points_is_not_marked_as_significant(
+        stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (pair,) = compared(stock, run(tmp_path / "other", seed=2))
+    moved = {**pair["functions"][0], "difference": 2 * pair["whole"]["half_width"], "within_error": False}
+    pair["functions"][0] = moved
+    text.show([pair], [])
+    assert pair["alike"] is True and capsys.readouterr().out.count("the pair is alike") == 1
+    assert page.document([pair], [], stock, stock).count("the pair is alike") == 1
+    assert words.remark({**pair, "alike": False}, moved) == "" and words.remark(pair, {**moved, "within_error": True}) == "within the error"
+
+
 def test_with_one_window_there_is_no_error_and_no_verdict_of_alike(stock: Path, tmp_path: Path) -> None:
     other = tmp_path / "one"
     shutil.copytree(stock, other)
