@@ -69,7 +69,7 @@ def _list(pair: Row, name: str, what: str) -> str:
               esc(words.remark(pair, row))) for row in rows]
     whole = pair["whole"]
     sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{said(words.signed(whole['difference']))}</b>")
-    cells.append(("<b>all core time</b>", *sums, "", ""))
+    cells.append(("<b>all core time</b>", *sums, "", esc(words.mark(whole["within_error"]))))
     return table(f"Difference by {what}", (what, "A", "B", "difference", "less, more", "remark"), cells, (1, 2, 3))
 
 

@@ -136,9 +136,12 @@ def _rank(row: Row) -> tuple[float, float]:
 
 
 def _row(name: str, kind: str, miss_class: str, values: Sequence[float], error: float | None) -> Row:
+    return {"name": name, "kind": kind, "class": miss_class, **_values(values, error)}
+
+
+def _values(values: Sequence[float], error: float | None) -> Row:
     a, b = values
-    return {"name": name, "kind": kind, "class": miss_class, "a": a, "b": b, "difference": b - a,
-            "within_error": None if error is None else abs(b - a) <= error}
+    return {"a": a, "b": b, "difference": b - a, "within_error": None if error is None else abs(b - a) <= error}
 
 
 def compared(a: Measured, b: Measured) -> Row:
@@ -163,7 +166,7 @@ def compared(a: Measured, b: Measured) -> Row:
             "operation": a.point.operations if either else None,
             "configuration": [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys],
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
-            "whole": {"a": whole[0], "b": whole[1], "difference": whole[1] - whole[0], "half_width": error}, "time": time,
+            "whole": {**_values(whole, error), "half_width": error}, "time": time,
             "programs": {"a": own[0], "b": own[1]} if all(own) and own[0] != own[1] else None,
             "lines": listed([by_line(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),
             "functions": listed([by_function(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),

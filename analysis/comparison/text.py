@@ -29,7 +29,8 @@ def show(pairs: list[Row], alone: list[str]) -> None:
             rows = [(words.cause(row["name"]) if name == "time" else row["name"], words.amount(row["a"]), words.amount(row["b"]),
                      words.signed(row["difference"]), words.remark(pair, row)) for row in words.shown(pair, name, MOST)]
             whole = pair["whole"]
-            rows.append(("all core time", words.amount(whole["a"]), words.amount(whole["b"]), words.signed(whole["difference"]), ""))
+            rows.append(("all core time", words.amount(whole["a"]), words.amount(whole["b"]), words.signed(whole["difference"]),
+                         words.mark(whole["within_error"])))
             _table(console, f"{title}, {pair['unit']}", (what, "A", "B", "difference", ""), rows)
     if alone:
         console.print(f"Not compared, as the other side has no such point: {', '.join(alone)}", soft_wrap=True)

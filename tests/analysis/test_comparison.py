@@ -2,6 +2,7 @@
 """Comparisons: differences add up, equal runs are reported as alike, conditions are evaluated as documented."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -109,6 +110,19 @@ def test_time_that_moves_between_functions_of_alike_points_is_not_marked_as_sign
     assert pair["alike"] is True and capsys.readouterr().out.count("the pair is alike") == 1
     assert page.document([pair], [], stock, stock).count("the pair is alike") == 1
     assert words.remark({**pair, "alike": False}, moved) == "" and words.remark(pair, {**moved, "within_error": True}) == "within the error"
+
+
+@pytest.mark.parametrize(("half_width", "remark"), [(150.0, "within the error"), (50.0, ""), (None, "error unknown")])
+def test_all_core_time_has_the_remark_of_its_own_error(stock: Path, faster: Path, half_width: float | None, remark: str,
+                                                       monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    scale = abs(compared(stock, faster)[0]["whole"]["difference"]) / 100
+    monkeypatch.setattr(pairs, "_error", lambda *_: None if half_width is None else half_width * scale)
+    (pair,) = compared(stock, faster)
+    text.show([pair], [])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.lstrip().startswith("all core time")]
+    assert len(rows) == 3 and {re.split(r"\s{2,}", row.strip() + "  ")[4] for row in rows} == {remark}
+    row = page.document([pair], [], stock, faster).partition("<b>all core time</b>")[2].partition("</tr>")[0]
+    assert (remark in row) and ("error" in row) == bool(remark)
 
 
 def test_with_one_window_there_is_no_error_and_no_verdict_of_alike(stock: Path, tmp_path: Path) -> None:
