@@ -22,6 +22,7 @@ from moscope.runs.statistics.confidence import Mean, of_point
 
 MOST = 100  # rows of a list; the others are one row
 FS_PER_MS = 10**12
+ROUNDING = 1e-9  # a smaller relative difference is mere rounding, as in the windows' residuals
 # Figures of a point: name, unit, and what they are.
 FIGURES = {
     "throughput_per_s": ("per second", "operations finished per second"),
@@ -68,7 +69,7 @@ def difference(a: Mean | None, b: Mean | None) -> Row | None:
     """Values, difference and its error, also as fractions of A; `within_error` is None if no error is known."""
     if a is None or b is None:
         return None
-    gap = b.value - a.value
+    gap = 0.0 if math.isclose(a.value, b.value, rel_tol=ROUNDING) else b.value - a.value
     half = None if a.half_width is None or b.half_width is None else math.hypot(a.half_width, b.half_width)
     return {"a": a.value, "b": b.value, "difference": gap, "half_width": half, "relative": gap / a.value if a.value else None,
             "relative_half_width": half / abs(a.value) if a.value and half is not None else None,

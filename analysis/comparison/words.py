@@ -22,8 +22,22 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + amount(value)
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:+.1f} %"
+def with_error(value: float, half_width: float | None, unit: str = "") -> str:
+    """`+38.1 % ± 2.4 %`: two significant digits of the half-width, and the value to the same place. Without a half-width, or if it is
+    zero, two significant digits of the value, and at least one decimal."""
+    decimals = _decimals(half_width) if half_width else max(1, _decimals(value))
+    shown = [_fixed(value, decimals, "+"), *([] if half_width is None else [_fixed(half_width, decimals, "")])]
+    return " ± ".join(f"{number}{unit}" for number in shown)
+
+
+def _decimals(value: float) -> int:
+    """Up to the second significant digit; negative if that is left of the unit's digit."""
+    return 1 - int(f"{value:.1e}".partition("e")[2])
+
+
+def _fixed(value: float, decimals: int, sign: str) -> str:
+    rounded = round(value, decimals)
+    return f"{rounded:{sign},.{max(0, decimals)}f}" if rounded else "0"
 
 
 def mark(within: bool | None) -> str:
@@ -37,10 +51,10 @@ def remark(pair: Row, row: Row) -> str:
 
 
 def change(row: Row) -> str:
-    """`+38.0 % ± 21.6 %`, or a difference of shares."""
+    """`+38.1 % ± 2.4 %`, or a difference of shares."""
     if row["relative"] is None:
-        return f"{signed(row['difference'])}" + (f" ± {amount(row['half_width'])}" if row["half_width"] is not None else "")
-    return percent(row["relative"]) + (f" ± {100 * row['relative_half_width']:.1f} %" if row["relative_half_width"] is not None else "")
+        return with_error(row["difference"], row["half_width"])
+    return with_error(100 * row["relative"], None if row["half_width"] is None else 100 * row["relative_half_width"], " %")
 
 
 def headline(pair: Row) -> str:

@@ -125,6 +125,19 @@ def test_all_core_time_has_the_remark_of_its_own_error(stock: Path, faster: Path
     assert (remark in row) and ("error" in row) == bool(remark)
 
 
+@pytest.mark.parametrize(("value", "half_width", "said"), [
+    (0.0302, 0.0113, "+0.030 % ± 0.011 %"), (-0.0302, 0.0113, "-0.030 % ± 0.011 %"), (-0.0003, 0.0113, "0 % ± 0.011 %"),
+    (38.0, 21.6, "+38 % ± 22 %"), (-24.1, 1402.0, "0 % ± 1,400 %"), (294.0, 2576.9, "+300 % ± 2,600 %"), (1.25, 0.0996, "+1.25 % ± 0.10 %"),
+    (38.04, None, "+38.0 %"), (-0.00412, None, "-0.0041 %"), (0.0, None, "0 %"), (0.0, 0.0, "0 % ± 0 %"), (-0.5, 0.0, "-0.50 % ± 0 %")])
+def test_a_difference_has_the_digits_that_its_error_leaves(value: float, half_width: float | None, said: str) -> None:
+    assert words.with_error(value, half_width, " %") == said
+
+
+def test_a_difference_of_shares_that_is_rounding_is_zero() -> None:
+    row = pairs.difference(Mean(0.3, 0.0, 0.0, 3, 3), Mean(0.1 + 0.2, 0.0, 0.0, 3, 3))
+    assert row is not None and row["within_error"] is True and words.change(row) == "0 % ± 0 %"
+
+
 def test_with_one_window_there_is_no_error_and_no_verdict_of_alike(stock: Path, tmp_path: Path) -> None:
     other = tmp_path / "one"
     shutil.copytree(stock, other)
