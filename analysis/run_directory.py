@@ -240,17 +240,23 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
     return point
 
 
+def of_point(file: Path) -> dict[str, Any]:
+    """A JSON object in the folder of a finished point. Raises RunDirectoryError."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{file}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
+    if not isinstance(document, dict):
+        raise RunDirectoryError(f"{file}: is not a JSON object: expected a finished point")
+    return document
+
+
 def finished(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The record and the statistics of a point, outside of a run. RunDirectoryError for a file that cannot be read, or is not as a run
     writes it."""
     found = []
     for name, fault_of in (("point.json", shape.fault_of_point), ("stats.json", shape.fault_of_stats)):
-        try:
-            document = json.loads((folder / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunDirectoryError(f"{folder / name}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
-        if not isinstance(document, dict):
-            raise RunDirectoryError(f"{folder / name}: is not a JSON object: expected a finished point")
+        document = of_point(folder / name)
         if fault := fault_of(document):
             raise RunDirectoryError(f"{folder / name}: {fault}")
         found.append(document)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from analysis.comparison import programs
-from analysis.comparison.sides import Measured
+from analysis.comparison.sides import Measured, differing
 from analysis.described import CLASSES, SPIN, TIME_KIND
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables.base import Row
@@ -162,10 +162,10 @@ def compared(a: Measured, b: Measured) -> Row:
     whole = [sum(v[n] for v in values.values()) for n in (0, 1)]
     own = [programs.of(p) for p in points]
     same = [programs.renamed(own[0], name) for name in own]
-    keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
+    configuration, lacking = differing(a, b)
     return {"a": a.title, "b": b.title, "unit": "µs of core time per operation" if counts else "µs of core time per simulated ms",
             "operation": a.point.operations if either else None,
-            "configuration": [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys],
+            "configuration": configuration, "not_recorded": lacking,
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
             "whole": {**_values(whole, error), "half_width": error}, "time": time,
             "programs": {"a": own[0], "b": own[1]} if all(own) and own[0] != own[1] else None,

@@ -9,10 +9,14 @@ from typing import Any
 import duckdb
 
 from analysis.database import FILES, Database, readable
-from analysis.run_directory import Point, RunDirectoryError, finished, load
+from analysis.run_directory import Point, RunDirectoryError, finished, load, of_point
+from analysis.tables.base import Row
 from moscope.parquet import pattern, scan
 
 TABLE = "table.parquet"
+RESULT, RESULT_SCHEMA = "result.json", "moscope.sweep.point/1"  # of a point of a sweep, with its parameters
+RUN, SWEEP, POINT = "run.json", "the parameters of a sweep", "point.json"  # what a configuration was read from
+RECORDED = ("workload", "kernel", "cores", "command", "begin", "warmup_ms", "window_ms", "windows")  # in every point.json
 RIGHT = "expected a run directory, a folder in its points/, or the folder of a sweep of runs"
 
 
@@ -22,6 +26,7 @@ class Measured:
 
     point: Point
     configuration: dict[str, str]
+    source: str
     about: str = ""  # what distinguishes it within a sweep
 
     @property
@@ -58,7 +63,7 @@ def side(path: Path) -> Side:
 def _of_run(path: Path) -> list[Measured]:
     run = load(path, copied=False)
     config = run.record.get("config") or {}
-    return [Measured(p, configuration(p.record, config)) for p in run.points]
+    return [Measured(p, configuration(p.record, config), RUN) for p in run.points]
 
 
 def _of_sweep(path: Path) -> list[Measured]:
@@ -80,34 +85,58 @@ def _of_sweep(path: Path) -> list[Measured]:
         if not (folder / "point.json").is_file():
             continue
         one = _alone(folder)
-        one.configuration |= {name: str(row[name]) for name in parameters if row[name] is not None}
+        if one.source != SWEEP:
+            one.configuration |= _parameters({name: row[name] for name in parameters}, one.configuration)
+            one.source = SWEEP
         own = [f"{name}={row[name]}" for name in axes if name in parameters and name not in ("workload", "kernel", "cores")]
         one.about = "".join(f", {text}" for text in own)
         found.append(one)
     return found
 
 
+def _parameters(given: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
+    """The parameters of a point of a sweep, without the times that its record has in another unit."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
+            if value is not None and f"{name}_ms" not in known}
+
+
 def _alone(folder: Path) -> Measured:
-    """A point without run.json."""
+    """A point without run.json, with its parameters if it is one of a sweep."""
     record, stats = finished(folder)
     whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
     name = folder.absolute().name
     point = Point(name, record, stats, Database({name: folder} if whole else {}, copied=False))
-    return Measured(point, configuration(record, {}))
+    one = Measured(point, configuration(record, {}), POINT)
+    if (folder / RESULT).is_file() and (result := of_point(folder / RESULT)).get("schema") == RESULT_SCHEMA:
+        given = result.get("params")
+        if not isinstance(given, dict):
+            raise RunDirectoryError(f"{folder / RESULT}: its params: expected an object")
+        one.configuration |= _parameters(given, one.configuration)
+        one.source = SWEEP
+    return one
 
 
 def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
     """All that determined a point, as text: options, versions, every value of the machine, digests of what it was made from."""
-    found = {key: record.get(key) for key in ("workload", "kernel", "cores", "command", "begin", "warmup_ms", "window_ms")}
+    found = {key: record.get(key) for key in RECORDED}
     found["windows"] = len(record.get("windows") or [])
     found |= {key: config.get(key) for key in ("machine", "set", "seed")}
     found |= {f"machine.{key}": value for key, value in (config.get("description") or {}).items() if key != "name"}
     found |= {f"versions.{key}": value for key, value in (config.get("versions") or {}).items()}
-    if "machine" not in config:  # otherwise the values themselves are known
-        found |= {f"made_from.{key}": value for key, value in (record.get("made_from") or {}).items()}
-    else:
-        found |= {f"made_from.{key}": value for key, value in (record.get("made_from") or {}).items() if key != "machine"}
+    found |= {f"made_from.{key}": value for key, value in (record.get("made_from") or {}).items()}
     return {key: " ".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in found.items() if value is not None}
+
+
+def differing(a: Measured, b: Measured) -> tuple[list[Row], dict[str, list[str]]]:
+    """The keys whose values differ, and by side those that it does not record although the other does. A parameter that is missing on
+    one of two sides of the same kind was not given, which is a difference."""
+    keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
+    lacking = {name: [k for k in keys if a.source != b.source and k not in one.configuration and not k.startswith("made_from.")
+                      and k not in RECORDED]
+               for name, one in (("a", a), ("b", b))}
+    described = all(any(k.startswith("machine.") for k in one.configuration) for one in (a, b))
+    left_out = {*lacking["a"], *lacking["b"], *(["made_from.machine"] if described else [])}
+    return [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys if k not in left_out], lacking
 
 
 # What two points have to have in common to be compared, the strictest first. By the last key, the last points on both sides are a pair.

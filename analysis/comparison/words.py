@@ -68,7 +68,7 @@ def headline(pair: Row) -> str:
         return f"The two are alike. {text}, which is within the error of the difference (95 %)." if rate else f"The two are alike. {text}."
     if pair["alike"] is None:
         return f"{text}. Whether A and B differ is unknown, because a figure of one of them has no known error: measure more windows."
-    if [row["key"] for row in pair["configuration"]] == ["seed"]:
+    if [row["key"] for row in pair["configuration"]] == ["seed"] and not any(pair["not_recorded"].values()):
         text += ". Only the seed differs, so this is the variation from boot to boot, which the error does not include"
     first = next((row for row in pair["lines"] if row["kind"] not in ("rest", "others")), None)
     if first is None:
@@ -82,10 +82,17 @@ def headline(pair: Row) -> str:
 
 
 def notes(pair: Row) -> list[str]:
-    """What a reader must know of the lists, and of the windows."""
+    """What a reader must know of the lists, of the configuration, and of the windows."""
     own = pair.get("programs")
     return [*([f"Names of {own['b']} (B) are compared with those of {own['a']} (A), whose name the lists give."] if own else ()),
+            *(f"{side.upper()} does not record {_listed(keys)}: not compared." for side, keys in pair["not_recorded"].items() if keys),
             *pair["unsteady"]]
+
+
+def _listed(keys: list[str]) -> str:
+    """The many values of a machine as one."""
+    groups = dict.fromkeys(f"{key.partition('.')[0]}.*" if key.startswith(("machine.", "versions.")) else key for key in keys)
+    return ", ".join(groups)
 
 
 def figures(pair: Row) -> list[tuple[str, str, str, str, str]]:

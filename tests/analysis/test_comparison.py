@@ -340,6 +340,38 @@ def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faste
     assert one["alike"] is False
 
 
+def test_what_only_one_side_records_is_named_once_and_not_compared(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = json.loads((stock / "run.json").read_text())
+    whole["config"] |= {"machine": "opteron48", "description": {"chips": "8", "line": "64B"}}
+    described = shutil.copytree(stock, tmp_path / "run")
+    (described / "run.json").write_text(json.dumps(whole))
+    point = shutil.copytree(next((stock / "points").iterdir()), tmp_path / "copied/point")
+    result = {"schema": "moscope.sweep.point/1", "params": {"seed": 2, "window": "1ms", "links.clock": "1GHz"}}
+    (point / "result.json").write_text(json.dumps(result))
+    for source in (point, sweep(tmp_path / "sweep", {"1GHz": point})):
+        (pair,) = compared(described, source)
+        assert [(row["key"], row["a"], row["b"]) for row in pair["configuration"]] == [("seed", "1", "2")]
+        assert pair["not_recorded"]["a"] == ["links.clock"] and "machine.chips" in pair["not_recorded"]["b"]
+        assert "Only the seed differs" not in words.headline({**pair, "alike": False})
+        text.show([pair], [])
+        said = capsys.readouterr().out
+        assert "A does not record links.clock: not compared." in said
+        assert re.search(r"B does not record machine, [^.]*machine\.\*[^*]*: not compared\.", said) and "chips" not in said
+    (pair,) = compared(point, sweep(tmp_path / "other", {"2GHz": next((stock / "points").iterdir())}))
+    found = [(row["key"], row["a"], row["b"]) for row in pair["configuration"]]
+    assert found == [("seed", "2", None), ("links.clock", "1GHz", "2GHz")] and not any(pair["not_recorded"].values()), "not given"
+
+
+@pytest.mark.parametrize(("text", "error"), [
+    ("{", "result.json: cannot be read .*: expected a finished point"),
+    ('{"schema":"moscope.sweep.point/1","params":[]}', "result.json: its params: expected an object")])
+def test_a_point_of_a_sweep_with_changed_parameters_is_refused(stock: Path, tmp_path: Path, text: str, error: str) -> None:
+    point = shutil.copytree(next((stock / "points").iterdir()), tmp_path / "p")
+    (point / "result.json").write_text(text)
+    with pytest.raises(RunDirectoryError, match=error):
+        sides.side(point)
+
+
 def test_points_of_a_sweep_with_the_same_counterpart_are_named_as_the_reason(stock: Path, faster: Path, tmp_path: Path) -> None:
     a, b = (sides.side(sweep(tmp_path / name, dict.fromkeys(clocks, stock / "points/exim-stock-24")))
             for name, clocks in (("a", ("1GHz", "2GHz")), ("b", ("3GHz",))))

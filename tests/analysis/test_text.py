@@ -25,7 +25,7 @@ def test_a_name_is_printed_as_it_is(name: str, tmp_path: Path, capsys: pytest.Ca
 
     row: dict[str, Any] = {"name": name, "kind": "module", "class": "cold", "a": 1.0, "b": 3.0, "difference": 2.0, "within_error": None}
     comparison.show([{"a": "a", "b": "b", "throughput": None, "alike": None, "unsteady": [], "configuration": [], "figures": {},
-                      "unit": "us", "time": [], "lines": [row], "functions": [],
+                      "not_recorded": {"a": [], "b": []}, "unit": "us", "time": [], "lines": [row], "functions": [],
                       "whole": {"a": 1.0, "b": 3.0, "difference": 2.0, "half_width": None, "within_error": None}}], [])
     assert name in printed()
 
