@@ -52,10 +52,13 @@ class Test:
 
     def holds(self, figures: dict[str, Row]) -> bool:
         row = figures.get(self.figure)
-        value = None if row is None else row["relative" if self.relative else "difference"]
-        if value is None:
-            raise ConditionError(f"{self.figure}: has no {'relative ' if row else ''}difference between these points: expected one of "
-                                 f"{', '.join(figures)}")
+        if row is None:
+            raise ConditionError(f"{self.figure}: has no difference between these points: expected one of {', '.join(figures)}")
+        value = row["difference"]
+        if self.relative and value:  # from 0 to 0 are 0 %
+            value = row["relative"]
+            if value is None:
+                raise ConditionError(f"{self.figure}: is 0 in A: expected a condition without %")
         return RELATIONS[self.relation](value, self.limit)
 
 

@@ -401,6 +401,16 @@ def test_a_condition_compares_the_difference_of_a_figure(expression: str, holds:
     assert condition.parse(expression).holds(FIGURES) == holds
 
 
+@pytest.mark.parametrize(("expression", "holds"), [("idle > 0%", False), ("idle >= 0%", True), ("idle < 5%", True)])
+def test_a_change_from_zero_to_zero_is_zero_percent(expression: str, holds: bool) -> None:
+    assert condition.parse(expression).holds({"idle": {"difference": 0.0, "relative": None}}) == holds
+
+
+def test_a_percentage_of_a_figure_that_is_zero_in_a_alone_cannot_be_tested() -> None:
+    with pytest.raises(condition.ConditionError, match="^idle: is 0 in A: expected a condition without %$"):
+        condition.parse("idle > 5%").holds({"idle": {"difference": 0.25, "relative": None}})
+
+
 @pytest.mark.parametrize("expression", ["kernel_share > 0", "kernel_share > 0 or us_per_op > 30", "us_per_op > 20 and kernel_share > 0"])
 def test_a_condition_that_needs_a_figure_without_a_difference_cannot_be_tested(expression: str) -> None:
     with pytest.raises(condition.ConditionError, match="kernel_share: has no difference between these points"):
