@@ -6,6 +6,7 @@ the build folder. A case whose suite's name ends in `Long` is long.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -127,6 +128,16 @@ def moscope_in() -> Callable[[Path], Moscope]:
 def moscope(tmp_path: Path, moscope_in: Callable[[Path], Moscope]) -> Moscope:
     """Runs the front end in an empty folder: `moscope("protocol", "list", "--json")`; stdout and stderr as text."""
     return moscope_in(tmp_path)
+
+
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Signals interrupt the test, and end what it starts. A test run in the background, or below nohup, ignores them, and so would its
+    children."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

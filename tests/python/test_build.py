@@ -294,12 +294,14 @@ def test_an_interrupted_link_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
     assert [p.name for p in tmp_path.iterdir()] == ["P"]
 
 
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
 def test_a_tool_that_an_interruption_ended_is_no_failed_build(name: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         buildproto.run_tool(["sh", "-c", f"kill -{name} $$"])
 
 
+@pytest.mark.usefixtures("heard")
 def test_an_interrupted_tool_is_a_failed_step_of_scons() -> None:
     """A thread of SCons that ended with an interruption would never report its step, for which SCons waits."""
     assert buildproto.scons_action(lambda: buildproto.run_tool(["sh", "-c", "kill -INT $$"])) == 1

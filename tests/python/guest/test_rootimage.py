@@ -33,6 +33,7 @@ def test_an_unpacked_program_finds_the_library_of_another_unpacked_package(monke
     assert (tmp_path / "seen").read_text() == "libneeded.so.2\n"
 
 
+@pytest.mark.usefixtures("heard")
 def test_an_interrupted_maker_cleans_up_with_all_that_it_has_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     maker, tree, waited, parent = tmp_path / "maker", tmp_path / "tree", tmp_path / "waited", os.getpid()
     communicate = subprocess.Popen.communicate

@@ -264,7 +264,7 @@ def test_an_access_of_a_device_is_explained(open_page: Open, history_of: Callabl
     ("c0 nt A@n1:64", ["No data is needed: the access writes the whole line."]),
     ("c0 st A@n0; c6 ld A@n0 | c12 ld A@n0 | c18 ld A@n0", ["A cache of chip 0 supplies the data."]),
     ("c0 nt A@n0:64; c0 st A@n0; c0 st 0x18000; c0 st 0x20000; c0 ld A@n0",
-     ["No data is needed: the core writes the whole line.", "The core's own caches have the line."]),
+     ["No data is needed: the access writes the whole line.", "The core's own caches have the line."]),
     ("c0 st A@n0; c6 flush A@n0", ["A flush moves no data to the core."])])
 def test_an_access_for_which_no_single_controller_sent_the_line_is_explained(
         open_page: Open, history_of: Callable[[str], Document], script: str, said: list[str]) -> None:
