@@ -9,12 +9,14 @@ from analysis.chains.table import Chain
 
 @dataclass
 class Call:
-    """A function, reached by the calls above it. `waiting` includes that of the functions it called."""
+    """A function, reached by the calls above it. `waiting` includes that of the functions it called. `line`: this is no function, but the
+    line that the function above it waits for."""
 
     function: str
+    line: bool = False
     waiting: int = 0
     own: int = 0
-    called: dict[str, "Call"] = field(default_factory=dict)
+    called: dict[tuple[str, bool], "Call"] = field(default_factory=dict)
 
     def ordered(self) -> list["Call"]:
         """The functions it called, by name: a picture that is drawn again looks the same."""
@@ -30,8 +32,9 @@ def tree(found: Iterable[Chain], with_lines: bool = False) -> Call:
     for chain in found:
         root.waiting += chain.waiting
         at = root
-        for part in (chain.process or "?", *chain.frames, *([f"[{chain.name}]"] if with_lines else [])):
-            at = at.called.setdefault(part, Call(part))
+        parts = [(part, False) for part in (chain.process or "?", *chain.frames)]
+        for part in parts + ([(f"[{chain.name}]", True)] if with_lines else []):
+            at = at.called.setdefault(part, Call(*part))
             at.waiting += chain.waiting
         at.own += chain.waiting
     return root

@@ -3,13 +3,15 @@
 function that called it. Without scripts the whole is shown; with them a click on a bar makes it fill the width."""
 
 from analysis.chains import Chain, by_functions, chains, sampled, stores_note
-from analysis.chains.tree import placed, tree
+from analysis.chains.tree import Call, placed, tree
 from analysis.page.markup import code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
-from moscope.naming.own_code import INLINED, OF_PROGRAM
+from moscope.naming.own_code import INLINED, is_program
 
 ROW = 20  # pixels
 NARROWEST = 0.002  # of the whole; narrower bars are left out
+# By the class of a bar.
+KINDS = {"a": "all, or a process", "u": "function of a program or a library", "k": "function of the kernel", "l": "cache line"}
 SHOWN = 3  # chains in words
 WORTH = 0.02  # share of all waiting from which a name has a graph of its own
 
@@ -43,20 +45,26 @@ def _words(one: Chain) -> str:
     return ' <span class="quiet">←</span> '.join(code(frame) for frame in reversed(one.frames)) or '<span class="quiet">unknown</span>'
 
 
-def _kind(function: str, above: str) -> str:
+def _kind(call: Call, above: str) -> str:
     """Of a line, or of a program's function or the kernel's. A function that was inlined has no program in its name."""
-    if function.startswith("["):
+    if call.line:
         return "l"
-    return above if function.endswith(INLINED) and above in "uk" else "u" if OF_PROGRAM in function else "k"
+    return above if call.function.endswith(INLINED) and above in "uk" else "u" if is_program(call.function) else "k"
+
+
+def _legend(kinds: set[str]) -> str:
+    keys = "".join(f'<span><i class="{kind}"></i>{esc(text)}</span>' for kind, text in KINDS.items() if kind in kinds)
+    return f'<div class="legend flame-kinds">{keys}</div>'
 
 
 def graph(found: list[Chain], with_lines: bool = False) -> str:
     root = tree(found, with_lines)
-    bars, deepest, above = [], 0, dict[int, str]()
+    bars, deepest, above, kinds = list[str](), 0, dict[int, str](), set[str]()
     for call, depth, start, width in placed(root, NARROWEST):
         deepest = max(deepest, depth)
         label = f"{call.function}: {percent(width, 1)}, {number(call.waiting / FS_PER_US, 1)} µs"
-        kind = above[depth] = "a" if depth < 2 else _kind(call.function, above[depth - 1])
+        kind = above[depth] = "a" if depth < 2 else _kind(call, above[depth - 1])
+        kinds.add(kind)
         bars.append(f'<button type="button" class="{kind}" data-x="{start:.5f}" data-w="{width:.5f}" title="{esc(label)}" '
                     f'style="left:{100 * start:.3f}%;width:{100 * width:.3f}%;top:{depth * ROW}px">{esc(call.function)}</button>')
-    return f'<div class="flames" style="height:{(deepest + 1) * ROW}px">{"".join(bars)}</div>'
+    return f'{_legend(kinds)}<div class="flames" style="height:{(deepest + 1) * ROW}px">{"".join(bars)}</div>'

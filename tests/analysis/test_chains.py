@@ -12,7 +12,7 @@ from pyarrow import parquet
 from analysis import Point, exports
 from analysis.chains import called_at, chains, stores_note
 from analysis.chains.table import innermost
-from analysis.chains.tree import placed, tree
+from analysis.chains.tree import Call, placed, tree
 from analysis.database import Database
 from analysis.maps.text import show_chains
 from analysis.page import flames
@@ -38,12 +38,18 @@ def point(tmp_path: Path) -> Point:
     return Point("p", {}, {}, Database({"p": tmp_path}))
 
 
+def below(call: Call, *functions: str) -> Call:
+    for function in functions:
+        call = call.called[function, False]
+    return call
+
+
 def test_a_call_has_the_waiting_of_all_that_it_called_and_bars_lie_under_their_caller(point: Point) -> None:
     root = tree(chains(point))
     assert root.waiting == sum(row[4] for row in ROWS)
-    loop = root.called["server"].called["server:main"].called["server:loop"]
+    loop = below(root, "server", "server:main", "server:loop")
     assert (loop.waiting, loop.own) == (9 * US, 0)
-    assert loop.called["entry"].called["sys_read"].called["down_read"].own == 6 * US
+    assert below(loop, "entry", "sys_read", "down_read").own == 6 * US
     bars = list(placed(root, 0.0))
     for call, depth, start, width in bars:
         inside = [(s, w) for _, d, s, w in bars if d == depth + 1 and start - 1e-9 <= s < start + width - 1e-9]
@@ -65,9 +71,19 @@ def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
 
 @pytest.mark.parametrize(("function", "above", "kind"), [
     ("server:loop", "a", "u"), ("take (inlined)", "u", "u"), ("entry_SYSCALL_64_after_hwframe", "u", "k"), ("do_syscall_64", "k", "k"),
-    ("__lookup (inlined)", "k", "k"), ("ext4_file_read_iter [ext4]", "u", "k"), ("kthread", "a", "k"), ("[lock]", "k", "l")])
-def test_a_function_inlined_into_a_programs_function_has_the_programs_colour(function: str, above: str, kind: str) -> None:
-    assert flames._kind(function, above) == kind
+    ("__lookup (inlined)", "k", "k"), ("ext4_file_read_iter [ext4]", "u", "k"), ("kthread", "a", "k"),
+    ("libstdc++.so.6 (no symbols)", "u", "u"), ("[vdso] (no symbols)", "u", "u")])
+def test_a_bar_has_the_colour_of_a_program_or_of_the_kernel(function: str, above: str, kind: str) -> None:
+    """Also code without symbols, and a function that is inlined into a program's."""
+    assert flames._kind(Call(function), above) == kind
+
+
+def test_a_line_has_its_colour_whatever_its_name_and_a_legend_has_the_colours_that_are_drawn(point: Point) -> None:
+    point.made["chains"] = [replace(one, frames=("server:main", "[vdso] (no symbols)")) for one in chains(point, "lock", "kernel symbol")]
+    page = flames.section(point)
+    drawn = dict(re.findall(r'<button type="button" class="(.)"[^>]*>([^<]*)</button>', page))
+    assert drawn == {"a": "server", "u": "[vdso] (no symbols)", "l": "[lock]"}
+    assert re.findall(r'<i class="(.)">', page) == ["a", "u", "l"] and "function of the kernel" not in page
 
 
 def test_the_page_has_all_functions_and_escapes_markup_in_names(point: Point) -> None:

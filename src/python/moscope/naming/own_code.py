@@ -9,6 +9,7 @@ from typing import Any
 # Paths of files that are not the program's own, as debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
 OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
+WITHOUT_SYMBOLS = " (no symbols)"  # at the end of the name of a program's code without symbols, which is its file's
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
 WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another core that makes writers worth naming
@@ -18,6 +19,11 @@ KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 def is_own(place: str, kernel: bool = False) -> bool:
     """Whether `FILE:LINE` is own code. In the kernel, this is every file except headers, whose functions are inlined everywhere."""
     return not (KERNEL_HEADER if kernel else FOREIGN).match(place)
+
+
+def is_program(function: str) -> bool:
+    """Whether the name of a function that was not inlined is that of a program's code. All other code is the kernel's."""
+    return OF_PROGRAM in function or function.endswith(WITHOUT_SYMBOLS)
 
 
 def shown(function: str, source: str, inlined: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:

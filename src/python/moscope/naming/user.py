@@ -13,6 +13,7 @@ from pathlib import Path
 from moscope.naming import debug, demangle, elf, plt
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
+from moscope.naming.own_code import WITHOUT_SYMBOLS
 from moscope.naming.symbols import Place, Symbol, SymbolTable
 from moscope.naming.tasks import Process, Tasks
 from moscope.naming.unwind.activations import Activation
@@ -277,7 +278,7 @@ class Users:
         file = area.file.rsplit("/", 1)[-1] if area and area.file else area.what if area else program.name if program else ""
         if not file and process:
             file = process.exe.rsplit("/", 1)[-1]
-        return f"{file or 'user code'} (no symbols)"
+        return f"{file or 'user code'}{WITHOUT_SYMBOLS}"
 
     def place_in_file(self, file: str, offset: int) -> tuple[Program, Place] | None:
         """(program, symbol) of the byte at an offset in a program's file."""
