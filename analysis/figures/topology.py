@@ -13,6 +13,7 @@ from analysis.run_directory import Point
 from analysis.tables.traffic import point_links, point_nodes
 
 HALF_W, HALF_H = 0.30, 0.22
+LEAST_SCALE = 0.01  # share of time in use at the end of the colour scale, where nothing is in use for longer
 APART = 0.07  # between the two directions of a link
 
 
@@ -40,9 +41,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
     ax.set_aspect("equal")
     ax.set_axis_off()
     ax.set(xlim=(min(xs) - 0.5, max(xs) + 0.5), ylim=(min(ys) - 0.4, max(ys) + 0.4))
-    most_link = max([use for *_, use in links] + [1e-9])
-    most_node = max([use for *_, use in nodes] + [1e-9])
-    scale = max(most_link, most_node)
+    scale = max(LEAST_SCALE, *(use for *_, use in links), *(use for *_, use in nodes))
     for a, b, rate, use in links:
         _arrow(ax, spots[a], spots[b], use / scale, f"{rate:.2f}")
     for n in range(count):

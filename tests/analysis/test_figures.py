@@ -156,6 +156,15 @@ def test_labels_of_reference_latencies_meet_no_line_no_bar_and_no_other_label(po
 
 
 @BOTH
+def test_the_colours_of_a_machine_whose_links_and_dram_are_hardly_used_end_at_one_per_cent(
+        point: Point, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topology, "point_nodes", lambda _: [(0, 1e-6, 1e-9)])
+    monkeypatch.setattr(topology, "point_links", lambda _: [])
+    (scale,) = drawn("topology", point, wide).axes[0].child_axes
+    assert scale.get_xlim() == (0, 1) and scale.xaxis.get_offset_text().get_text() == ""
+
+
+@BOTH
 def test_arrows_of_links_go_from_box_to_box(point: Point, wide: bool) -> None:
     ax = drawn("topology", point, wide).axes[0]
     arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
