@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Elements that extend beyond the page, and text that extends beyond its figure. The configuration may scroll, and tables of a wide page.
+# Elements that extend beyond the page, labels that extend beyond their cell, and text that extends beyond its figure. The configuration
+# may scroll, and tables of a wide page.
 CUT_OFF = """
 (() => {
   const found = [], width = document.documentElement.clientWidth;
@@ -22,6 +23,11 @@ CUT_OFF = """
     if (e.closest("svg") && !e.matches("svg") || e.matches("caption")) continue;
     const r = e.getBoundingClientRect();
     if (r.width && (r.right > width + 0.5 || r.left < -0.5)) found.push(`${e.tagName} ${e.className} ${r.left}..${r.right}`);
+  }
+  for (const e of document.querySelectorAll("td[data-label]")) {
+    const label = getComputedStyle(e, "::before");
+    if (label.content === "none" || !e.clientHeight) continue;
+    if (parseFloat(label.height) > e.clientHeight || label.whiteSpace === "nowrap") found.push(`label ${label.content}`);
   }
   for (const s of document.querySelectorAll("svg")) {
     const f = s.getBoundingClientRect();
