@@ -244,6 +244,22 @@ def test_the_sequence_diagram_of_a_run_keeps_its_labels_within_their_columns(
     assert max(page.evaluate(widths)) < 78
 
 
+@pytest.mark.parametrize("size", [(640, 450), (390, 800)])
+def test_the_footer_of_a_narrow_page_covers_neither_a_chosen_panel_nor_the_focus(
+        open_page: Open, history_of: Callable[[str], Document], size: tuple[int, int]) -> None:
+    page = open_page(history_of(SHARING), size)
+    free = "document.querySelector('footer').getBoundingClientRect().top"
+    for key, tab in enumerate(("machine", "sequence", "compare", "state", "protocol", "filters"), 1):
+        page.keyboard.press(str(key))
+        top, bottom = page.evaluate(f"(({{top, bottom}}) => [top, bottom])(document.getElementById('tab-{tab}')"
+                                    ".getBoundingClientRect())")
+        assert top > -1 and bottom <= page.evaluate(free), tab
+    hidden = f"((e) => !e.closest('footer') && e.getBoundingClientRect().top >= {free})(document.activeElement)"
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert not page.evaluate(hidden)
+
+
 def test_an_access_is_labelled_with_its_kind_of_sharing(sharing: Any) -> None:
     sharing.locator("[data-key='access 2']").click()
     assert sharing.locator("#accesses .remark").inner_text() == "false sharing"

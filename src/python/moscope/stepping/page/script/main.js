@@ -26,6 +26,14 @@ function json(id) {
   return JSON.parse(byId(id).textContent);
 }
 
+/** Tells the style how much of a narrow page the footer covers. */
+function measureFooter() {
+  const [footer] = document.getElementsByTagName("footer");
+  const measured = () => document.documentElement.style.setProperty("--footer-height", `${footer.offsetHeight}px`);
+  new ResizeObserver(measured).observe(footer);
+  measured();
+}
+
 function start() {
   const settings = json("settings");
   const app = new App(new History(json("history-document")), settings);
@@ -73,6 +81,7 @@ function start() {
   app.changed("history");
   ready = true;
   page.link.read();
+  measureFooter();
   window.moscope = {
     app,
     page,

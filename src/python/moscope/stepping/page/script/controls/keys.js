@@ -132,6 +132,7 @@ export function bindKeys(keys, page) {
     keys.bind([String(i + 1)], String(i + 1), `show: ${label.toLowerCase()}`, () => {
       tabs.select(id);
       const panel = byId(id);
+      byId(`tab-${id}`).scrollIntoView(); // on a narrow page, the panels are below each other
       (panel.querySelector("[data-scroll]") ?? panel).focus({ preventScroll: true }); // page up and down scroll it
     });
   }
