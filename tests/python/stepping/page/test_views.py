@@ -244,6 +244,21 @@ def test_the_sequence_diagram_of_a_run_keeps_its_labels_within_their_columns(
     assert max(page.evaluate(widths)) < 78
 
 
+def test_no_box_of_a_transition_hides_the_label_of_a_message(sharing: Any) -> None:
+    sharing.keyboard.press("2")
+    sharing.locator("#sequence .arrow text").first.wait_for()
+    hidden = """(() => {
+      const boxes = [...document.querySelectorAll("#sequence .step rect")].map((e) => e.getBoundingClientRect());
+      return [...document.querySelectorAll("#sequence .arrow text")].filter((text) => {
+        const r = text.getBoundingClientRect();
+        return boxes.some((b) => r.left < b.right - 1 && b.left < r.right - 1 && r.top < b.bottom - 4 && b.top < r.bottom - 4);
+      }).map((text) => text.textContent);
+    })()"""
+    for k in range(0, sharing.evaluate("moscope.length"), 20):
+        sharing.evaluate(f"moscope.seek({k})")
+        assert sharing.evaluate(hidden) == []
+
+
 @pytest.mark.parametrize("size", [(640, 450), (390, 800)])
 def test_the_footer_of_a_narrow_page_covers_neither_a_chosen_panel_nor_the_focus(
         open_page: Open, history_of: Callable[[str], Document], size: tuple[int, int]) -> None:

@@ -11,6 +11,16 @@ const FOLD = 44; // greatest distance; longer stretches are folded
 const CYCLES = 0.9; // pixels per cycle between the two
 const EDGE = 58;
 const TIMES = 64; // width of the column of times
+const BESIDE = 3; // between transitions of one controller at one time
+const LABEL_LETTER = 7; // width of a letter of an arrow's label, at most
+
+function stepText(t) {
+  return t.state === t.next ? t.state : `${t.state}→${t.next}`;
+}
+
+function stepWidth(t) {
+  return stepText(t).length * 6.6 + 8;
+}
 
 export class SequenceView {
   constructor(app, panel) {
@@ -54,6 +64,7 @@ export class SequenceView {
     this.columns = new Map(order.map((c, i) => [c.name, TIMES + EDGE + i * gap]));
     this.width = Math.max(panel.clientWidth, TIMES + 2 * EDGE + (order.length - 1) * gap);
     this.placeTimes();
+    this.boxes = this.placeBoxes();
     this.messages = trace.messages.filter(
       (m) =>
         !app.hiddenLines.has(m.base) &&
@@ -105,6 +116,32 @@ export class SequenceView {
       last = time;
     }
     this.height = y + 30;
+  }
+
+  /** How far the boxes of a controller's transitions at one time reach to the left and to the right of its column. */
+  placeBoxes() {
+    const boxes = new Map();
+    for (const m of this.moments) {
+      if (m.kind !== "transition") continue;
+      const t = this.app.history.trace.transitions[m.transition];
+      const key = `${t.controller} ${m.at}`;
+      const width = stepWidth(t);
+      const [left, right] = boxes.get(key) ?? [width / 2, -width / 2 - BESIDE];
+      boxes.set(key, [left, right + width + BESIDE]);
+    }
+    return boxes;
+  }
+
+  /** The middle of an arrow's label: clear of the box of the transition that sends the message, and if there is room of the receiver's. */
+  labelAt(message, delivery, middle, text) {
+    const [x1, x2] = [this.columns.get(message.from), this.columns.get(delivery.to)];
+    const sender = this.boxes.get(`${message.from} ${message.sent}`);
+    const receiver = this.boxes.get(`${delivery.to} ${delivery.at}`) ?? [0, 0];
+    const toRight = x2 >= x1;
+    const away = BESIDE + (text.length * LABEL_LETTER) / 2;
+    const first = sender ? sender[toRight ? 1 : 0] + away : 0;
+    const last = Math.abs(x2 - x1) - receiver[toRight ? 0 : 1] - away;
+    return x1 + (toRight ? 1 : -1) * Math.max(first, Math.min(Math.abs(x2 - x1) * middle, last));
   }
 
   /** After scrolling by the user; `follow` draws by itself. */
@@ -172,6 +209,7 @@ export class SequenceView {
       const away = x2 >= x1 ? -1 : 1;
       const turn = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
       const links = message.hops.length ? ` (${message.hops.length} link${message.hops.length > 1 ? "s" : ""})` : "";
+      const text = messageName(message) + links;
       return s(
         "g",
         { class: `arrow ${lineClass(app.history, message.base)}${message.data ? " data" : ""}${on ? " on" : ""}` },
@@ -181,8 +219,8 @@ export class SequenceView {
         i === 0 &&
           s(
             "text",
-            { x: x1 + (x2 - x1) * middle, y: y1 + (y2 - y1) * middle - 3, "text-anchor": "middle" },
-            messageName(message) + links,
+            { x: this.labelAt(message, delivery, middle, text), y: y1 + (y2 - y1) * middle - 3, "text-anchor": "middle" },
+            text,
           ),
       );
     });
@@ -195,8 +233,7 @@ export class SequenceView {
     const on = current === moment;
     if (moment.kind === "transition") {
       const t = app.history.trace.transitions[moment.transition];
-      const text = t.state === t.next ? t.state : `${t.state}→${t.next}`;
-      const width = text.length * 6.6 + 8;
+      const width = stepWidth(t);
       if (!within(this.columns.get(t.controller))) return null;
       const x = this.columns.get(t.controller) + this.beside(t, y, width);
       return s(
@@ -207,7 +244,7 @@ export class SequenceView {
         },
         s("title", null, brief(app, moment)),
         s("rect", { x: x - width / 2, y: y - 8, width, height: 16, rx: 3 }),
-        s("text", { x, y: y + 4, "text-anchor": "middle" }, text),
+        s("text", { x, y: y + 4, "text-anchor": "middle" }, stepText(t)),
       );
     }
     if (moment.kind !== "issue" && moment.kind !== "done") return null;
@@ -232,8 +269,8 @@ export class SequenceView {
   beside(t, y, width) {
     const key = `${t.controller} ${y}`;
     const taken = this.spots.get(key);
-    this.spots.set(key, (taken ?? width / 2) + (taken === undefined ? 0 : width + 3));
-    return taken === undefined ? 0 : taken + 3 + width / 2;
+    this.spots.set(key, (taken ?? width / 2) + (taken === undefined ? 0 : width + BESIDE));
+    return taken === undefined ? 0 : taken + BESIDE + width / 2;
   }
 
   /** Keeps the present time in sight. */
