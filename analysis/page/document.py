@@ -145,7 +145,7 @@ def sections(run: Run, chosen: Point, figures: list[Spec], shown: Shown) -> list
 
     choice = picker(run, chosen)
     return [
-        f'<section aria-label="Lines"><div class="sticky">{choice}</div>{per_point(run, chosen, lines.section)}</section>',
+        f'<section><h2 class="unseen">Lines</h2><div class="sticky">{choice}</div>{per_point(run, chosen, lines.section)}</section>',
         f'<section><h2>How it scales</h2>{whole}</section>' if whole else "",
         f'<section><h2>Who waits for whom, and where</h2>{choice}{per_point(run, chosen, who)}</section>',
         f'<section><h2>All points</h2>{points_table(run)}</section>']

@@ -25,7 +25,7 @@ def section(p: Point) -> str:
     waited = number(sum(one.waiting for one in found) / FS_PER_US, 1)
     note = (f"{number(count)} samples of the stacks of waiting cores, {waited} µs of waiting. "
             "Each function is below the one that called it; its width is its share of the waiting. The lowest bar of a chain is the cache "
-            "line. Click a bar to enlarge it; click <i>all</i> to go back.")
+            "line. Click a bar to enlarge it; click <i>all</i> to go back. Arrow keys move among the bars.")
     return f'<section class="block"><h3>Call chains of the waiting</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
 
 
@@ -66,5 +66,7 @@ def graph(found: list[Chain], with_lines: bool = False) -> str:
         kind = above[depth] = "a" if depth < 2 else _kind(call, above[depth - 1])
         kinds.add(kind)
         bars.append(f'<button type="button" class="{kind}" data-x="{start:.5f}" data-w="{width:.5f}" title="{esc(label)}" '
-                    f'style="left:{100 * start:.3f}%;width:{100 * width:.3f}%;top:{depth * ROW}px">{esc(call.function)}</button>')
-    return f'{_legend(kinds)}<div class="flames" style="height:{(deepest + 1) * ROW}px">{"".join(bars)}</div>'
+                    f'tabindex="{-1 if bars else 0}" style="left:{100 * start:.3f}%;width:{100 * width:.3f}%;top:{depth * ROW}px">'
+                    f'{esc(call.function)}</button>')
+    return (f'{_legend(kinds)}<div class="flames" role="group" aria-label="Call chains" style="height:{(deepest + 1) * ROW}px">'
+            f'{"".join(bars)}</div>')

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import browser
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -16,6 +17,7 @@ from analysis.chains.tree import Call, placed, tree
 from analysis.database import Database
 from analysis.maps.text import show_chains
 from analysis.page import flames
+from analysis.page.document import HERE
 
 US = 10**9
 ROWS = (
@@ -84,6 +86,24 @@ def test_a_line_has_its_colour_whatever_its_name_and_a_legend_has_the_colours_th
     drawn = dict(re.findall(r'<button type="button" class="(.)"[^>]*>([^<]*)</button>', page))
     assert drawn == {"a": "server", "u": "[vdso] (no symbols)", "l": "[lock]"}
     assert re.findall(r'<i class="(.)">', page) == ["a", "u", "l"] and "function of the kernel" not in page
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium here")
+def test_a_graph_is_one_tab_stop_within_which_arrow_keys_move(point: Point, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(f"<main>{flames.section(point)}</main><script>{(HERE / 'script.js').read_text()}</script>")
+    with browser.Page(file, 1280, profile=tmp_path / "profile") as page:
+        stops = '[...document.querySelectorAll(".flames button")].filter(bar => bar.tabIndex === 0).map(bar => bar.textContent)'
+        press = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Arrow{}', bubbles: true}}))"
+        assert page.ask(stops) == ["all"]
+        page.ask('document.querySelector(".flames button").focus()')
+        for key, reached in (("Down", "client"), ("Right", "server"), ("Right", "server"), ("Down", "server:main"), ("Up", "server"),
+                             ("Left", "client"), ("Up", "all"), ("Up", "all")):
+            page.ask(press.format(key))
+            assert page.ask(stops) == [page.ask("document.activeElement.textContent")] == [reached], key
+        page.ask(f"document.querySelectorAll('.flames button')[1].click(); {press.format('Right')}")
+        assert page.ask(stops) == ["client"], "the bars beside it are out of the picture"
+        assert page.errors == []
 
 
 def test_the_page_has_all_functions_and_escapes_markup_in_names(point: Point) -> None:

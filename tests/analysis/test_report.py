@@ -34,6 +34,11 @@ def page_with(folder: Path, *names: str) -> str:
     return write_report(folder, chosen).read_text(encoding="utf-8")
 
 
+def test_no_heading_skips_a_level(whole: Path) -> None:
+    levels = [int(level) for level in re.findall(r"<h(\d)", (whole / "report.html").read_text())]
+    assert levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
+
+
 def visible(page: str) -> str:
     return re.sub(r"<[^>]+>", "", re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.DOTALL))
 
