@@ -39,7 +39,7 @@ LABELS = {
 
 # Parts into which figures divide a kind of time, where the run knows them: (part, kind).
 PARTS = (("user", "busy"), ("kernel", "busy"), (SPIN, "core"), *((c, "memory") for c in CLASSES), ("without_class", "memory"))
-CONTRAST = 3.0  # that text on an area needs on a light and on a dark page
+CONTRAST = 4.5  # that small text on an area needs on a light and on a dark page (WCAG 2)
 SERIES = (("series1", "o"), ("series2", "s"), ("series3", "^"), ("series4", "D"))
 POINTS_PER_INCH = 72
 # A share of the longest bar. A smaller area is at most half a pixel high, and a legend leaves it out.

@@ -18,7 +18,7 @@ SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
-    "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8a7d42"), rank=5),
+    "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8c7f44"), rank=5),
     "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
     "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
     "secondary": Member("an older miss or a prefetch of the core had already requested the line; the class of the older miss, if "

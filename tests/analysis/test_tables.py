@@ -477,7 +477,7 @@ def _luminance(color: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_stands_out_from_what_it_is_written_on(theme: int) -> None:
     from analysis import style
-    pairs = [(cause, style.role_on(cause), 3.0) for cause in (*style.causes(), "heat")]
+    pairs = [(cause, style.role_on(cause), 4.5) for cause in (*style.causes(), "heat")]
     pairs += [("page", "ink", 7.0), ("page", "muted", 4.5)]
     for ground, text, least in pairs:
         a, b = sorted(_luminance(style.PALETTE[role][theme]) for role in (ground, text))
