@@ -12,6 +12,7 @@ from analysis.sweep.table import Sweep, shown
 
 SHAPE = ("machine", "topology", "chips")  # parameters that decide the links
 MOST = 12
+AROUND = 0.5  # of a picture, in the units of the arrangements
 Spots = list[tuple[float, float]]
 Edges = list[tuple[int, int]]
 
@@ -64,6 +65,12 @@ def _near(p: Any, a: Any, b: Any) -> bool:
     return 0 < along < 1 and abs(_side(a, b, p)) / length < 0.2
 
 
+def _around(values: list[float], width: float) -> tuple[float, float]:
+    """The limits of an axis of this width with the values in the middle."""
+    middle = (min(values) + max(values)) / 2
+    return middle - width / 2, middle + width / 2
+
+
 def draw(sweep: Sweep, wide: bool) -> Figure | None:
     shapes = dict(list(variants(sweep).items())[:MOST])
     if not shapes:
@@ -76,13 +83,17 @@ def draw(sweep: Sweep, wide: bool) -> Figure | None:
         for ax in axes:
             ax.set_axis_off()
             ax.set_aspect("equal")
-        for ax, (name, edges) in zip(axes, shapes.items(), strict=False):
-            spots = best(1 + max(max(e) for e in edges), edges)
+        arranged = [best(1 + max(max(e) for e in edges), edges) for edges in shapes.values()]
+        # All pictures have one size, so that their titles have one height.
+        sizes = [tuple(max(s[i] for s in spots) - min(s[i] for s in spots) + 2 * AROUND for i in (0, 1)) for spots in arranged]
+        width, height = (max(size[i] for size in sizes) for i in (0, 1))
+        for ax, (name, edges), spots in zip(axes, shapes.items(), arranged, strict=False):
+            ax.set(xlim=_around([x for x, _ in spots], width), ylim=_around([y for _, y in spots], height))
             for a, b in edges:
                 ax.plot(*zip(spots[a], spots[b], strict=True), color=style.color("muted"), linewidth=1.6, zorder=1)
             for n, (x, y) in enumerate(spots):
-                ax.scatter([x], [y], s=300, color=style.color("page"), edgecolors=style.color("ink"), linewidths=1.2, zorder=2)
+                ax.scatter([x], [y], s=300, color=style.color("page"), edgecolors=style.color("ink"), linewidths=1.2, zorder=2,
+                           clip_on=False)
                 ax.text(x, y, str(n), ha="center", va="center_baseline", fontsize=9, zorder=3)
-            ax.margins(0.18)
             ax.set_title(f"{name}\n{len(edges)} links", fontsize=9, weight="normal")
     return fig

@@ -81,6 +81,24 @@ def test_nothing_of_the_page_is_cut_off(page: Path, tmp_path: Path, width: int) 
         assert browser.faults(shown) == []
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_nodes_of_topologies_are_drawn_whole_and_titles_of_a_row_have_one_height(sweep: Sweep, wide: bool) -> None:
+    figure = topologies.draw(sweep, wide)
+    assert figure is not None
+    figure.draw_without_rendering()
+    shown = [ax for ax in figure.axes if ax.collections]
+    assert len(shown) == len(EDGES)
+    for ax in shown:
+        space = ax.get_window_extent()
+        for node in ax.collections:
+            (x, y), radius = ax.transData.transform(node.get_offsets()[0]), (node.get_sizes()[0] / 3.14) ** 0.5 / 72 * figure.dpi
+            assert space.x0 <= x - radius and x + radius <= space.x1 and space.y0 <= y - radius and y + radius <= space.y1
+    columns = 4 if wide else 2
+    for first in range(0, len(shown), columns):
+        heights = [ax.get_window_extent().y1 for ax in shown[first:first + columns]]
+        assert heights == pytest.approx([heights[0]] * len(heights), abs=0.5)
+
+
 def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
     sweep = load(write_sweep(tmp_path / "study"))
     figures = tmp_path / "study" / "figures"
