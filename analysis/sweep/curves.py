@@ -16,6 +16,7 @@ from analysis.sweep.table import ERRORS, Sweep, quantities, shown
 
 MOST_PANELS, MOST_SERIES = 24, 4
 TITLE_COLUMNS = 34
+LEGEND_COLUMNS = {True: 27, False: 22}  # of a label, on a wide page and on a telephone
 SAME = 0.01  # of the largest value: curves closer together are drawn so that both are seen
 MARKER = 6.5  # points
 PLAIN = 1e5  # values below are written without a prefix such as k or M
@@ -84,7 +85,8 @@ def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
             ax.set_title(_title(panel), fontsize=9)
         for ax in axes[len(panels):]:
             ax.set_axis_off()
-        style.legend_above(fig, list(handles.values()), list(handles), 4 if wide else 2)
+        labels = [style.wrapped(label, LEGEND_COLUMNS[wide]) for label in handles]
+        style.legend_above(fig, list(handles.values()), labels, 4 if wide else 2)
     return fig
 
 

@@ -99,6 +99,20 @@ def test_nodes_of_topologies_are_drawn_whole_and_titles_of_a_row_have_one_height
         assert heights == pytest.approx([heights[0]] * len(heights), abs=0.5)
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_legend_of_a_figure_with_very_long_names_is_within_the_figure(tmp_path: Path, wide: bool) -> None:
+    made = load(write_sweep(tmp_path / "study"))
+    longer = {name: f"{name}_{'with_a_name_of_many_parts_' * 5}{'unbroken' * 9}" for name in AXES["topology"]}
+    rows = [{**row, "topology": longer[row["topology"]]} for row in made.rows]
+    figure = curves.draw(replace(made, rows=rows, axes={**made.axes, "topology": list(longer.values())}),
+                         expression.parse("throughput_per_s ~ cores | topology", made), wide)
+    assert figure is not None
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert len(legend.get_texts()) == len(longer)
+    assert figure.bbox.x0 <= legend.get_window_extent().x0 and legend.get_window_extent().x1 <= figure.bbox.x1
+
+
 def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
     sweep = load(write_sweep(tmp_path / "study"))
     figures = tmp_path / "study" / "figures"
