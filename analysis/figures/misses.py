@@ -34,7 +34,7 @@ def draw(run: Run, wide: bool) -> Figure | None:
                     if value >= style.SEEN * longest > 0:
                         used.add(k)
             ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-            ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
+            ax.set_xlim(style.bar_limits(len(points)))
             ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
             ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("number" if what == "count" else "stall"))
     kinds = [k for k in CLASSES if k in used]

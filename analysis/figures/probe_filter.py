@@ -26,7 +26,9 @@ def draw(point: Point, wide: bool) -> Figure | None:
             bottom += count / 1000
     ax.set_xticks(range(len(nodes)), [str(n) for n in range(len(nodes))])
     ax.set(xlabel="home node", ylabel="requests (thousands)")
-    style.legend_above(fig, [Patch(color=style.color(role)) for role, _ in zip(ROLES, names, strict=False)], names, 3 if wide else 1)
+    longest = max(map(sum, nodes))
+    seen = [(role, name) for role, name, *counts in zip(ROLES, names, *nodes, strict=False) if max(counts) >= style.SEEN * longest]
+    style.legend_above(fig, [Patch(color=style.color(role)) for role, _ in seen], [name for _, name in seen], 3 if wide else 1)
     return fig
 
 

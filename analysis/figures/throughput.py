@@ -59,7 +59,6 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
     ax.set(xlabel="cores in use", ylabel=f"{name} per second" + (" and core" if per_core else ""), ylim=(0, top * 1.06 or 1))
     ax.set_xlim(0, max([*counts, 4]) * 1.05)
     ax.set_xticks(apart(sorted(counts), max(counts) / 14))
-    ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}" if top >= 10 else f"{v:g}")
 
 
 def apart(values: list[int], distance: float) -> list[int]:

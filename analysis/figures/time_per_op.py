@@ -47,7 +47,7 @@ def _bars(ax: Axes, points: list[Point]) -> None:
         most = max(most, user + system)
         ax.annotate(f"{user + system:,.4g}", (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-    ax.set_xlim(-0.6, max(len(points), 2) - 0.4)
+    ax.set_xlim(style.bar_limits(len(points)))
     ax.set_ylim(0, most * 1.12 or 1)  # with room for the label of the highest bar
     ax.set(xlabel="cores in use", ylabel="core time per operation (µs)")
 

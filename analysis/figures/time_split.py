@@ -54,7 +54,7 @@ def _bars(ax: Axes, rows: list[tuple[int, dict[str, float]]], shown: list[str]) 
                 ax.text(x, bottom + share / 2, f"{share:.0f}", ha="center", va="center", fontsize=8.5, color=style.text_on(cause))
             bottom += share
     ax.set_xticks(range(len(rows)), [str(n) for n, _ in rows])
-    ax.set(xlim=(-0.6, max(len(rows), 2) - 0.4), ylim=(0, 100))
+    ax.set(xlim=style.bar_limits(len(rows)), ylim=(0, 100))
 
 
 FIGURE = Spec("time-split", "run", 10, "Where the cores' time goes",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures: axes begin at their first label, arrows touch their boxes, labels are legible, legends list what is drawn."""
 
+import io
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +13,10 @@ import synthetic_run
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Patch
+from PIL import Image
 
-from analysis import Point, Run, figures, load, paper, style
-from analysis.figures import all_figures, topology, writer_waiter
+from analysis import Point, Run, figures, filters, load, paper, style
+from analysis.figures import all_figures, hot_lines, topology, writer_waiter
 from analysis.tables.card import moments
 from analysis.tables.time_split import causes
 from analysis.tables.traffic import point_links
@@ -243,6 +246,39 @@ def test_a_legend_lists_what_is_seen_in_a_bar(point: Point, wide: bool, share: f
     run = Run(Path(), {}, [one], [])
     assert ("without a class" in legend(drawn("time-split", run, wide))) == listed
     assert {"cold", "spinning", "idle"} <= legend(drawn("time-split", run, wide))
+
+
+def test_the_legend_of_probe_filters_lists_the_outcomes_that_are_seen(point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "by_node", lambda _: (["directed", "broadcast", "rare", "none"], [[5000, 0, 1, 0], [0, 400, 0, 0]]))
+    assert legend(drawn("probe-filter", point, True)) == {"directed", "broadcast"}
+
+
+@BOTH
+def test_the_bar_of_the_only_core_count_stands_in_the_middle(point: Point, wide: bool) -> None:
+    run = Run(Path("run"), {}, [point], [])
+    for name in ("time-split", "time-per-op", "misses"):
+        assert sum(drawn(name, run, wide).axes[0].get_xlim()) == 0, name
+    assert style.bar_limits(3) == (-0.6, 2.6)
+
+
+@pytest.mark.parametrize("most, ticks", [(60000, ["0", "20,000", "40,000", "60,000"]), (3e6, ["0", "1,000,000", "2,000,000", "3,000,000"]),
+                                         (0.6, ["0.0", "0.2", "0.4", "0.6"])])
+def test_ticks_have_commas_between_thousands(most: float, ticks: list[str]) -> None:
+    with style.house():
+        figure = style.figure(True, 2)
+        ax = figure.subplots()
+        ax.set(ylim=(0, most), yticks=[n * most / 3 for n in range(4)])
+        page = style.svg(figure, "k", "t", "c")
+    assert re.findall(r"<text[^>]*>([\d.,]+)</text>", page)[-4:] == ticks
+
+
+def test_a_png_has_the_resolution_with_which_it_is_as_wide_as_drawn(point: Point) -> None:
+    picture = Image.open(io.BytesIO(style.png(style.figure(True, 1), "title")))
+    assert picture.width / picture.info["dpi"][0] == pytest.approx(style.WIDE, abs=0.01)
+
+
+def test_many_lines_of_a_name_are_counted_with_commas(point: Point) -> None:
+    assert hot_lines.label({"name": "heap", "lines": 158811}, True) == "heap (158,811 lines)"
 
 
 def test_the_legend_of_misses_leaves_out_invisible_classes(point: Point) -> None:
