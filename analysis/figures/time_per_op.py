@@ -28,8 +28,10 @@ def draw(run: Run, wide: bool) -> Figure | None:
     axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
     for ax in axes[panels:]:
         ax.set_visible(False)
+    # Panels of one workload have one scale, because a reader compares them.
+    longest = {w: max(time(p) for (other, _), points in series.items() if other == w for p in points) for w, _ in series}
     for ax, ((workload, kernel), points) in zip(axes, series.items(), strict=False):
-        _bars(ax, points)
+        _bars(ax, points, longest[workload])
         ax.set_title(f"{workload} on {kernel}")
     handles = _shares(axes[panels - 1], series, run.of_paper)
     style.legend_above(fig, [Patch(color=style.color("kernel")), Patch(color=style.color("user")), *handles.values()],
@@ -37,18 +39,22 @@ def draw(run: Run, wide: bool) -> Figure | None:
     return fig
 
 
-def _bars(ax: Axes, points: list[Point]) -> None:
+def time(p: Point) -> float:
+    """Kernel and user time of an operation, in microseconds."""
+    return (p.number("user_us_per_op") or 0.0) + (p.number("system_us_per_op") or 0.0)
+
+
+def _bars(ax: Axes, points: list[Point], longest: float) -> None:
     style.horizontal_grid(ax)
-    most = 0.0
     for x, p in enumerate(points):
         user, system = p.number("user_us_per_op") or 0.0, p.number("system_us_per_op") or 0.0
         ax.bar(x, user, 0.6, color=style.color("user"), edgecolor=style.color("page"), linewidth=0.6)
         ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"), edgecolor=style.color("page"), linewidth=0.6)
-        most = max(most, user + system)
-        ax.annotate(f"{user + system:,.4g}", (x, user + system), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
+        text = f"{time(p):,.0f}" if time(p) >= 1000 else f"{time(p):.4g}"
+        ax.annotate(text, (x, time(p)), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
     ax.set_xlim(style.bar_limits(len(points)))
-    ax.set_ylim(0, most * 1.12 or 1)  # with room for the label of the highest bar
+    ax.set_ylim(0, longest * 1.12 or 1)  # with room for the label of the highest bar
     ax.set(xlabel="cores in use", ylabel="core time per operation (µs)")
 
 

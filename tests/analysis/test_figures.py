@@ -203,6 +203,15 @@ def test_the_label_of_the_highest_bar_is_below_the_title_of_its_panel(system: fl
     assert ax.texts[0].get_window_extent().y1 < ax.get_window_extent().y1
 
 
+@BOTH
+def test_the_times_of_two_kernels_have_one_scale(tmp_path: Path, wide: bool) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(4,), kernels=("stock", "pk")))
+    run.points[0].record |= {"user_us_per_op": 12345.0, "system_us_per_op": 0.0}
+    scales = [ax.get_ylim() for ax in drawn("time-per-op", run, wide).axes[:2]]
+    assert scales[0] == scales[1] and scales[0][1] > 12345
+    assert "12,345" in [text.get_text() for text in drawn("time-per-op", run, wide).axes[0].texts]
+
+
 @pytest.mark.parametrize(("windows", "changed", "known"), [(3, {}, True), (1, {}, False), (3, {"stderr_per_s": None}, False)])
 def test_the_kernels_share_has_no_error_bar_where_the_error_is_unknown(windows: int, changed: dict[str, Any], known: bool) -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
@@ -272,12 +281,14 @@ def test_ticks_have_commas_between_thousands(most: float, ticks: list[str]) -> N
     assert re.findall(r"<text[^>]*>([\d.,]+)</text>", page)[-4:] == ticks
 
 
-def test_a_png_has_the_resolution_with_which_it_is_as_wide_as_drawn(point: Point) -> None:
-    picture = Image.open(io.BytesIO(style.png(style.figure(True, 1), "title")))
+def test_a_png_has_the_resolution_with_which_it_is_as_wide_as_drawn() -> None:
+    figure = style.figure(True, 1)
+    figure.subplots()
+    picture = Image.open(io.BytesIO(style.png(figure, "title")))
     assert picture.width / picture.info["dpi"][0] == pytest.approx(style.WIDE, abs=0.01)
 
 
-def test_many_lines_of_a_name_are_counted_with_commas(point: Point) -> None:
+def test_many_lines_of_a_name_are_counted_with_commas() -> None:
     assert hot_lines.label({"name": "heap", "lines": 158811}, True) == "heap (158,811 lines)"
 
 
