@@ -48,4 +48,4 @@ def _table(console: Console, title: str, head: tuple[str, ...], rows: Sequence[t
     for row in rows:
         table.add_row(*row)
     if rows:
-        console.print(table)
+        terminal.print_table(console, table)

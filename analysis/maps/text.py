@@ -27,7 +27,7 @@ def show(p: Point, name: str, kind: str) -> None:
                       soft_wrap=True, markup=False)
         for title, marks in (("waiting", waits(one)), ("written", writes(one)), ("field", letters(one))):
             console.print(f"  {title:8}" + " ".join(marks[at:at + PART] for at in range(0, len(marks), PART)), soft_wrap=True, markup=False)
-        console.print(table(one))
+        terminal.print_table(console, table(one))
         console.print(source_of_cores(one), soft_wrap=True)
         for note in unplaced(one):
             console.print(f"  {note}", soft_wrap=True, markup=False)
@@ -76,11 +76,11 @@ def table(one: LineMap) -> Table:
     site = found[0] if found else ""
     made = Table(show_lines=False)
     for title in ("", "bytes", "field"):
-        made.add_column(title, overflow="fold")
+        made.add_column(title)
     for title in ("waiting", "transactions"):
         made.add_column(title, justify="right")
     for title in ("cores: read", "write", "waits at", "written at"):
-        made.add_column(title, overflow="fold")
+        made.add_column(title)
     for n, area in enumerate(one.used):
         typed = f" ({area.type})" if area.type else ""
         name = area.name.removeprefix(site) if area.name.startswith(f"{site}.") or area.name.startswith(f"{site}[") else area.name

@@ -4,6 +4,7 @@
 from pathlib import Path
 from typing import Any
 
+from moscope import terminal
 from moscope.config.bindings import of_role
 from moscope.experiment import Subject
 from moscope.latencies.bandwidth import Bandwidth
@@ -31,6 +32,7 @@ def difference(measured: float, reference: float | None) -> tuple[str, str]:
     return f"{off:+.1f} %", "green" if abs(off) <= 2 else "yellow" if abs(off) <= 10 else "red"
 
 
+WIDTH = 150  # the least in a file or a pipe: the table in one piece
 #: A remark lists the homes of a row if their mean latencies differ by more than this share of the shortest.
 UNEQUAL = 0.05
 
@@ -58,18 +60,15 @@ def home_type(subject: Subject) -> str:
 
 def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth], out: Path) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=150)
+    console = terminal.console(width=WIDTH)
     table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency of core {measuring_core(subject.machine)}"
                         " in core cycles", box=box.SIMPLE_HEAD, title_justify="left")
     used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
     for heading in ("", "reference", "source", "measured", "off", "of trace", *(n.replace("_", " ") for n in used)):
-        table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading in ("", "source") else "right")
     said = remarks(rows, home_type(subject))
     for r in rows:
         parts = {s["name"]: s["cycles"] for s in r.segments}
@@ -77,7 +76,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
         table.add_row(r.name + " *" * (r.name in said), "" if r.reference is None else f"{r.reference:g}", r.source or "",
                       f"{r.measured:.1f}", Text(off, colour), f"{r.recomputed:.1f}",
                       *(f"{parts[n]:.1f}" if n in parts else "" for n in used))
-    console.print(table)
+    terminal.print_table(console, table)
     for name, text in said.items():
         console.print(f"* {name}: {text}", soft_wrap=True)
     if bandwidths:
@@ -89,7 +88,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
             table.add_row(b.load.name, "" if b.load.reference is None else f"{b.load.reference:g}", b.load.source or "",
                           f"{b.measured:.2f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
                           f"{b.limit.name}: {b.limit.why}")
-        console.print(table)
+        terminal.print_table(console, table)
     if remark := note(subject.machine, subject.sets, bool(bandwidths)):
         console.print(remark, soft_wrap=True)
     console.print(f"The segments of each row add up to its latency. Traces of every row: {out}", soft_wrap=True)

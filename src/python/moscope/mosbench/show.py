@@ -43,7 +43,7 @@ def table(document: dict[str, Any]) -> None:
             limit = (one["limit"] or {}).get("text", "") if last else ""
             found.add_row(one["title"] if n == 0 else "", curve["label"], number(curve["ratio"]), number(curve["ratio_stderr"]),
                           curve["paper"] or "", limit + (f"\npaper, {count(paper.CORES, 'core')}: {one['paper_limit']}" if last else ""))
-    console.print(found)
+    terminal.print_table(console, found, keys=2)
 
 
 def title(most: int) -> str:

@@ -32,7 +32,7 @@ def show(document: dict[str, Any]) -> None:
         rates = (f"{p['throughput_per_s']:,.0f}", error, f"{p['throughput_per_s'] / p['cores']:,.0f}") if p["ops"] else ("-", "", "-")
         table.add_row(p["workload"], p["kernel"], str(p["cores"]), *rates,
                       *(f"{cycles[k]:.0%}" for k in TIME_KIND.names), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
-    console.print(table)
+    terminal.print_table(console, table, keys=3)
     if any(p["ops"] and p["stderr_per_s"] is not None for p in document["points"]):
         console.print("+-: the standard error")
     for p in document["points"]:

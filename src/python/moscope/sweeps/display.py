@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 EVERY_S, UNCHANGED_S = 30.0, 120.0  # seconds between lines, and between equal lines, if stderr is no terminal
 FAILURES_SHOWN = POINTS_SHOWN = 20
 MOST_MAIN = 4  # figures
-WIDEST = 10_000  # columns of a terminal
 
 
 class Bar:
@@ -111,16 +110,16 @@ def points_table(file: Path) -> None:
     def table(heading: Callable[[str], str]) -> Table:
         made = Table()
         for name in [*axes, "status"]:
-            made.add_column(heading(name), overflow="fold")
+            made.add_column(heading(name))
         for name in names:
-            made.add_column(heading(name), justify="right", overflow="fold")
+            made.add_column(heading(name), justify="right")
         for row in rows:
             made.add_row(*(text(row[n]) for n in axes), row["status"], *(_figure(row[n]) for n in names))
         return made
 
     console = terminal.console()
-    fits = console.measure(table(str), options=console.options.update_width(WIDEST)).maximum <= console.width
-    console.print(table(str if fits else _in_two_lines))
+    plain = table(str)
+    terminal.print_table(console, plain if terminal.fits(console, plain) else table(_in_two_lines), keys=len(axes))
     if found.num_rows > len(rows):
         print(f"and {number(found.num_rows - len(rows), 'point')} more")
 

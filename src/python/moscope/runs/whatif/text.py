@@ -17,14 +17,14 @@ def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
     for name in ("gain", "+-", "per second"):
         table.add_column(name, justify="right")
     for name in ("as", "name"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     table.add_column("lines", justify="right")
     for one in document["results"]:
         gain = "-" if one["gain"] is None else f"{one['gain']:+.1%}"
         error = "" if one["gain_stderr"] is None else f"{one['gain_stderr']:.1%}"
         lines = f"{one['lines']}" if one["becomes"] == one["lines"] else f"{one['lines']} as {one['becomes']}"
         table.add_row(gain, error, f"{one['rate']['per_s']:,.0f}", f"{one['as']}", one["name"], lines)
-    console.print(table)
+    terminal.print_table(console, table)
     if base["stderr_per_s"] is not None or any(one["gain_stderr"] is not None for one in document["results"]):
         console.print("+-: the standard error")
     for how in dict.fromkeys(one["as"] for one in document["results"]):
