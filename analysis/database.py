@@ -7,7 +7,8 @@ report query. Its tables have a column `point`, the point's name. They add these
     transfers   name and kind of the line
     fields      as in the file; without rows where a run has none
     loads, card likewise
-    names       sums of `lines` by name and kind; `lines` counts addresses, `class` is the class with most of the time
+    names       sums of `lines` by name and kind; `lines` counts addresses, `waited` those with waiting; `class` is the class with most
+                of the time
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,7 +52,8 @@ _SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column i
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
 # The names of `$lines` (the table `lines`), by the columns `$by`.
 NAMES = f"""
-        WITH sums AS (SELECT $by, count(DISTINCT line) AS lines, bit_count(bit_or(waiters)) AS cores, {_SUMS} FROM $lines GROUP BY $by),
+        WITH sums AS (SELECT $by, count(DISTINCT line) AS lines, count(DISTINCT line) FILTER (waiting > 0) AS waited,
+                             bit_count(bit_or(waiters)) AS cores, {_SUMS} FROM $lines GROUP BY $by),
              main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
         SELECT * EXCLUDE (main), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main"""
 # `stored`: TABLE or VIEW.

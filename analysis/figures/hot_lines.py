@@ -42,7 +42,7 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 
 def label(one: Row, wide: bool) -> str:
-    many = f" ({one['lines']:,} lines)" if one["lines"] > 1 else ""
+    many = f" ({one['waited']:,} lines)" if one["waited"] > 1 else ""
     return style.shortened(one["name"], (56 if wide else 26) - len(many)) + many
 
 

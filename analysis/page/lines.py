@@ -43,7 +43,7 @@ def headline(p: Point) -> str:
     if not lines or not lines[0]["wait_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
-    which = "one cache line" if first["lines"] == 1 else f"{number(first['lines'])} cache lines of one name"
+    which = "one cache line" if first["waited"] == 1 else f"{number(first['waited'])} cache lines of one name"
     text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of the waiting is for {which}, {code(first['name'])}"
     text += contenders(first)
     if len(lines) == 1 or first["wait_share"] > ALMOST_ALL:
@@ -89,7 +89,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
                   f'{esc(percent(share, 1))}"></i>' for cause, share in parts if share > 0) if most else ""
     what = f'<span class="what">{code(line["what"])}</span>' if line["what"] else ""
     kind = style.LABELS.get(line["class"], line["class"])
-    many = f'<span class="chip">{number(line["lines"])} lines</span>' if line["lines"] > 1 else ""
+    many = f'<span class="chip">{number(line["waited"])} lines</span>' if line["waited"] > 1 else ""
     story = episodes.page_of(p, line["name"], line["kind"])
     step = f'<a class="chip" href="{esc(story)}">step through an episode</a>' if story else ""
     facts = [f"{number(line['transfers'])} transactions"]
@@ -194,8 +194,9 @@ def section(p: Point) -> str:
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
-            'are one entry. Percentages of writers are of the transactions before which another core wrote the line, those of waiters of '
-            'the waiting for the entry. Open an entry to see its bytes and its pairs of writer and waiter.'
+            'are one entry, with the number of those that cores waited for. Percentages of writers are of the transactions before which '
+            'another core wrote the line, those of waiters of the waiting for the entry. Open an entry to see its bytes and '
+            'its pairs of writer and waiter.'
             f'{_reach(p, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 

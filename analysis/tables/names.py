@@ -76,7 +76,8 @@ def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], 
 
 def _summary(one: dict[str, Any]) -> Row:
     """A name of point.json."""
-    return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "", "lines": int(one.get("lines") or 1),
+    return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "",
+            **dict.fromkeys(("lines", "waited"), int(one.get("lines") or 1)),
             "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0),
             "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None,
             "class": str(one.get("class") or ""), "classes": {}, "pairs": [], "sources": [], "after_writes": one.get("after_writes"),

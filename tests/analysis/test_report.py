@@ -271,6 +271,15 @@ def test_the_lines_that_cores_waited_for_are_those_with_waiting_each_once() -> N
     assert f"Cores waited for {names - 1} cache lines with {names} names." in lines.section(p)
 
 
+def test_headline_and_entries_count_the_lines_with_waiting() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    found["lines"] = [{**found["lines"][0], "line": 64 * n, "spin": 0, "stall": 100 * (n < 3)} for n in range(7)]
+    page = visible(lines.section(synthetic_run.made(record, stats, found)))
+    assert "is for 3 cache lines of one name" in page
+    assert "Cores waited for 3 cache lines with 1 name." in page
+    assert "3 lines" in page and "7 lines" not in page
+
+
 @pytest.mark.parametrize("counts, pair, said", [
     ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
     ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),
