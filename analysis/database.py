@@ -8,7 +8,7 @@ report query. Its tables have a column `point`, the point's name. They add these
     fields      as in the file; without rows where a run has none
     loads, card likewise
     names       sums of `lines` by name and kind; `lines` counts addresses, `waited` those with waiting; `class` is the class with most
-                of the time
+                of the time, apart from misses that wait for older ones
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,19 +43,22 @@ _ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "v
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
-# `secondary` only where there is no other: the class of the older miss says why the line was not there.
+# Secondary misses of a line with another class do not count: the class of the older miss says why the line was not there. Those of a line
+# without another class waited for prefetches.
+_ALONE = " AND ".join(f"{c}_count = 0" for c in MISS_CLASS.names if c != "secondary")
+_COUNTED = ", ".join(f"coalesce(sum(secondary_{what}) FILTER ({_ALONE}), 0)::BIGINT AS alone_{what}" for what in ("stall", "count"))
 _MAIN_CLASS = "list_sort([" + ", ".join(
-    f"{{'first': {c != 'secondary' and f'{c}_count > 0'}, 'stall': {c}_stall, 'count': {c}_count, 'order': {-n}, 'class': '{c}'}}"
-    for n, c in enumerate(MISS_CLASS.names)) + "], 'DESC')[1]"
+    f"{{'stall': {of}_stall, 'count': {of}_count, 'order': {-n}, 'class': '{c}'}}"
+    for n, c in enumerate(MISS_CLASS.names) for of in ["alone" if c == "secondary" else c]) + "], 'DESC')[1]"
 _MOST = f"greatest({', '.join(f'{c}_stall' for c in MISS_CLASS.names)})"
 _SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
     "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
 # The names of `$lines` (the table `lines`), by the columns `$by`.
 NAMES = f"""
         WITH sums AS (SELECT $by, count(DISTINCT line) AS lines, count(DISTINCT line) FILTER (waiting > 0) AS waited,
-                             bit_count(bit_or(waiters)) AS cores, {_SUMS} FROM $lines GROUP BY $by),
+                             bit_count(bit_or(waiters)) AS cores, {_SUMS}, {_COUNTED} FROM $lines GROUP BY $by),
              main AS (SELECT *, {_MAIN_CLASS} AS main FROM sums)
-        SELECT * EXCLUDE (main), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main"""
+        SELECT * EXCLUDE (main, alone_stall, alone_count), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main"""
 # `stored`: TABLE or VIEW.
 _DERIVED = (
     """CREATE {stored} pairs AS

@@ -401,6 +401,16 @@ def test_the_synthetic_run_satisfies_the_schema(tmp_path: Path) -> None:
     jsonio.validate(document)
 
 
+@pytest.mark.parametrize("on_line", ["true_sharing", "secondary"])
+def test_a_name_is_secondary_if_most_of_its_waiting_is_on_lines_without_another_class(on_line: str) -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    none = {f"{c}_{part}": 0 for c in CLASSES for part in ("stall", "count")}
+    line = {**found["lines"][0], **none, "spin": 0}
+    found["lines"] = [{**line, "line": 64, "stall": 300, "secondary_stall": 300, "secondary_count": 9, f"{on_line}_count": 9},
+                      {**line, "line": 128, "stall": 100, "true_sharing_stall": 100, "true_sharing_count": 1}]
+    assert [one["class"] for one in hot_names(synthetic_run.made(record, stats, found))] == [on_line]
+
+
 def test_lines_of_one_name_are_added_up() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
     chosen = [line for line in found["lines"] if line["stall"] and line["name"] != synthetic_run.SPUN_ON][2:5]
