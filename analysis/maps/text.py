@@ -12,6 +12,7 @@ from analysis.maps.advice import NOTABLE, advice
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
 from moscope import terminal
+from moscope.wording import number
 
 CHAINS = 5
 PART = 16  # bytes between two spaces
@@ -22,8 +23,9 @@ def show(p: Point, name: str, kind: str) -> None:
     for one in maps_of(p, name, kind):
         row = one.line
         whose = f", {row['object']}" if row["object"] else ""
-        console.print(f"{name}{whose}: line {row['line']:#x}, {one.waiting / one.whole if one.whole else 0:.0%} of all waiting "
-                      f"({one.waiting / FS_PER_US:,.1f} us), {row['transfers']:,} transactions, mostly {row['class'].replace('_', ' ')}",
+        mostly = row["class"].replace("_", " ")
+        console.print(f"{name}{whose}: line {row['line']:#x}, {percent(one.waiting / one.whole if one.whole else 0)} of all waiting "
+                      f"({one.waiting / FS_PER_US:,.1f} us), {number(row['transfers'], 'transaction')}, mostly {mostly}",
                       soft_wrap=True, markup=False)
         for title, marks in (("waiting", waits(one)), ("written", writes(one)), ("field", letters(one))):
             console.print(f"  {title:8}" + " ".join(marks[at:at + PART] for at in range(0, len(marks), PART)), soft_wrap=True, markup=False)
@@ -34,6 +36,11 @@ def show(p: Point, name: str, kind: str) -> None:
         for found in advice(one):
             console.print(f"  -> {found.text}", soft_wrap=True, markup=False)
     show_chains(console, p, name, kind)
+
+
+def percent(share: float) -> str:
+    """With one digit, as on the page."""
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
@@ -131,4 +138,4 @@ def source_of_cores(one: LineMap) -> str:
         return "  The cores of each byte are not known: no transaction of this line is recorded (--detail full records all)."
     if one.complete:
         return "  Cores are those of all transactions in the windows."
-    return f"  Cores are those of {one.sample} recorded transactions (--detail full records all)."
+    return f"  Cores are those of {number(one.sample, 'recorded transaction')} (--detail full records all)."

@@ -92,7 +92,7 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     many = f'<span class="chip">{number(line["waited"])} lines</span>' if line["waited"] > 1 else ""
     story = episodes.page_of(p, line["name"], line["kind"])
     step = f'<a class="chip" href="{esc(story)}">step through an episode</a>' if story else ""
-    facts = [f"{number(line['transfers'])} transactions"]
+    facts = [f"{number(line['transfers'])} transaction{'s' if line['transfers'] != 1 else ''}"]
     if line["cores"]:
         facts.append(f"by {line['cores']} core{'s' if line['cores'] != 1 else ''}")
     if line["stall_us"] is not None:

@@ -87,4 +87,4 @@ def _codes(found: list[Code]) -> str:
 def _cores_known(one: LineMap) -> str:
     if not one.sample:
         return "No transaction of this line is recorded, so cores are not shown; <code>--detail full</code> records all."
-    return "" if one.complete else f"Cores are those of {number(one.sample)} recorded transactions."
+    return "" if one.complete else f"Cores are those of {number(one.sample)} recorded transaction{'s' if one.sample != 1 else ''}."

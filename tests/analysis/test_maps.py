@@ -80,6 +80,19 @@ def test_each_byte_has_its_own_waiting_transactions_code_and_cores(tmp_path: Pat
         "6...........4...", "w...............", "aaaaaaaabbbbbbbb.")
 
 
+@pytest.mark.parametrize(("whole", "said"), [(25_000, "0.2%"), (1_000_000, "<0.1%"), (50, "100.0%")])
+def test_a_small_share_is_not_printed_as_nothing_and_one_transaction_is_singular(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, whole: int, said: str) -> None:
+    line = made(tmp_path, TWO, [pair(1, 0, 50)], [(0, 0, 1, True)])
+    line.whole = whole
+    monkeypatch.setattr(text, "maps_of", lambda *_: [line])
+    monkeypatch.setattr(text, "show_chains", lambda *_: None)
+    text.show(Point("p", {}, {}, Database({})), "x", "user symbol")
+    printed = capsys.readouterr().out
+    assert f" {said} of all waiting (0.0 us), 1 transaction, mostly" in printed
+    assert "Cores are those of 1 recorded transaction (" in printed
+
+
 def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Path) -> None:
     accesses = [(0, 0, 1, True), (8, 1, 2, True)]
     line = made(tmp_path, TWO, [pair(1, 0, 50, writer=9, count=6), pair(2, 8, 50, writer=1, count=2), pair(2, 8, 1, None)], accesses,

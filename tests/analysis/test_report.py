@@ -280,6 +280,12 @@ def test_headline_and_entries_count_the_lines_with_waiting() -> None:
     assert "3 lines" in page and "7 lines" not in page
 
 
+def test_one_transaction_by_one_core_is_singular() -> None:
+    record, stats, found = synthetic_run.point("exim", "distro", 12)
+    found["lines"] = [{**found["lines"][0], "transfers": 1, "waiters": 1}]
+    assert "1 transaction, by 1 core," in visible(lines.section(synthetic_run.made(record, stats, found)))
+
+
 @pytest.mark.parametrize("counts, pair, said", [
     ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
     ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),

@@ -208,6 +208,17 @@ def test_a_damaged_address_is_reported(session: Any, address: str, fragment: str
     assert "NaN" not in session.locator("#transport").inner_text()
 
 
+def test_a_mistake_in_the_script_of_an_address_is_marked_below_the_script(session: Any, address: str) -> None:
+    session.goto(f"{address}#script=c0+xx+A%40n0")
+    session.reload()
+    session.wait_for_function("window.moscope")
+    notice = session.locator("#notice", has_text="trace script")
+    notice.wait_for()
+    _, script, carets = notice.inner_text().splitlines()
+    assert script[carets.index("^"):carets.rindex("^") + 1] == "xx"
+    assert notice.evaluate("element => getComputedStyle(element).fontFamily").endswith("monospace")
+
+
 def test_examples_are_listed_by_title_with_their_names(session: Any) -> None:
     session.keyboard.press("g")
     session.locator("#ask [name=example]").wait_for()
