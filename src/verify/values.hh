@@ -10,12 +10,11 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
 
+#include "base/division.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
 
 namespace moscope::verify {
@@ -62,21 +61,8 @@ template <class T> T *present_(T *p, const char *what) {
         throw Violation(std::string(what) + " is null: expected is_valid(..) before its fields are used");
     return p;
 }
-template <class A, class B> void must_divide(A a, B b) {
-    using T = decltype(a / b);
-    if (b == B{})
-        throw Violation("division by 0");
-    if (std::is_signed_v<T> && static_cast<T>(b) == T(-1) && static_cast<T>(a) == std::numeric_limits<T>::min())
-        throw Violation("division of " + std::to_string(a) + " by -1: the result is too large for its type");
-}
-template <class A, class B> auto divide(A a, B b) {
-    must_divide(a, b);
-    return a / b;
-}
-template <class A, class B> auto remainder_of(A a, B b) {
-    must_divide(a, b);
-    return a % b;
-}
+template <class A, class B> auto divide(A a, B b) { return checked_quotient<Violation>(a, b); }
+template <class A, class B> auto remainder_of(A a, B b) { return checked_remainder<Violation>(a, b); }
 /// Stores a number in a field, which may be a byte; TooLarge if it does not fit.
 template <class T, class N> void assign_(T &field, N value, const char *where) {
     field = static_cast<T>(value);

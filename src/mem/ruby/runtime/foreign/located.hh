@@ -7,35 +7,19 @@
 
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/division.hh"
 #include "mem/ruby/runtime/foreign/listeners.hh"
 #include "mem/ruby/runtime/protocol_support.hh"
 
 namespace moscope::ruby {
 
-/// Divisions that C++ does not define are errors: those by 0, and of the smallest number by -1.
-template <class A, class B> void must_divide(A a, B b) {
-    using T = decltype(a / b);
-    if (__builtin_expect(b == B{}, 0))
-        throw ProtocolError("division by 0");
-    if (std::is_signed_v<T> &&
-        __builtin_expect(static_cast<T>(b) == T(-1) && static_cast<T>(a) == std::numeric_limits<T>::min(), 0))
-        throw ProtocolError("division of " + std::to_string(a) + " by -1: the result is too large for its type");
-}
-template <class A, class B> auto divide(A a, B b) {
-    must_divide(a, b);
-    return a / b;
-}
-template <class A, class B> auto remainder_of(A a, B b) {
-    must_divide(a, b);
-    return a % b;
-}
+template <class A, class B> auto divide(A a, B b) { return checked_quotient<ProtocolError>(a, b); }
+template <class A, class B> auto remainder_of(A a, B b) { return checked_remainder<ProtocolError>(a, b); }
 
 /// Some of a line's bytes.
 inline void must_be_in_line(int offset, int bytes) {
