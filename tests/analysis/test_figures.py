@@ -289,7 +289,7 @@ def test_a_png_has_the_resolution_with_which_it_is_as_wide_as_drawn() -> None:
 
 
 def test_many_lines_of_a_name_are_counted_with_commas() -> None:
-    assert hot_lines.label({"name": "heap", "lines": 158811}, True) == "heap (158,811 lines)"
+    assert hot_lines.label({"name": "heap", "lines": 200000, "waited": 158811}, True) == "heap (158,811 lines)"
 
 
 def test_the_legend_of_misses_leaves_out_invisible_classes(point: Point) -> None:
