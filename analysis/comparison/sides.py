@@ -63,7 +63,7 @@ def side(path: Path) -> Side:
 def _of_run(path: Path) -> list[Measured]:
     run = load(path, copied=False)
     config = run.record.get("config") or {}
-    return [Measured(p, configuration(p.record, config), RUN) for p in run.points]
+    return [Measured(p, configuration(p.record, config), RUN if config else POINT) for p in run.points]
 
 
 def _of_sweep(path: Path) -> list[Measured]:

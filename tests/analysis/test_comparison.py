@@ -357,6 +357,10 @@ def test_what_only_one_side_records_is_named_once_and_not_compared(stock: Path, 
         said = capsys.readouterr().out
         assert "A does not record links.clock: not compared." in said
         assert re.search(r"B does not record machine, [^.]*machine\.\*[^*]*: not compared\.", said) and "chips" not in said
+    unfinished = shutil.copytree(described, tmp_path / "unfinished")
+    (unfinished / "run.json").unlink()
+    (pair,) = compared(described, unfinished)
+    assert pair["configuration"] == [] and {"seed", "machine.chips"} <= {*pair["not_recorded"]["b"]}
     (pair,) = compared(point, sweep(tmp_path / "other", {"2GHz": next((stock / "points").iterdir())}))
     found = [(row["key"], row["a"], row["b"]) for row in pair["configuration"]]
     assert found == [("seed", "2", None), ("links.clock", "1GHz", "2GHz")] and not any(pair["not_recorded"].values()), "not given"
