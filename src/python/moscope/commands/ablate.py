@@ -46,7 +46,7 @@ def ablate(shared: Shared,
         else:
             print(said)
         return 0
-    before = set(directory.kept(plan))
+    before = directory.kept(plan)
     outcome = main.run(plan, shared)
     job.record_times(plan, before, outcome.document)
     document = job.document(plan, outcome.document)

@@ -3,7 +3,7 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,15 +62,16 @@ def forecast(plan: options.Plan) -> tuple[dict[str, Any], str]:
     return {"schema": SCHEMA, "workload": plan.points[0].workload, "cores": plan.points[0].cores, "rows": [], **found}, said
 
 
-def record_times(plan: options.Plan, before: Collection[str], run: dict[str, Any]) -> None:
-    """Keeps the host time of the points measured now, for estimates (`speeds`). `before`: names of points that were there already."""
+def record_times(plan: options.Plan, before: Mapping[str, dict[str, Any]], run: dict[str, Any]) -> None:
+    """Keeps the host time of the points measured now, for estimates (`speeds`). `before`: the points that were there already, by name; an
+    outdated one was measured again."""
     from moscope.sweeps import points, speeds
     from moscope.sweeps.jobs.base import Planned
     from moscope.sweeps.jobs.run import kind_of, work_of
 
     seconds = {p["kernel"]: p["host_s"] for p in run["points"]}
     speeds.record((points.Point({}, Planned({}, kind_of(p), work=work_of(p))), {"seconds": seconds[p.kernel], "figures": {}})
-                  for p in plan.points if p.name not in before and p.kernel in seconds)
+                  for p in plan.points if p.kernel in seconds and seconds[p.kernel] != before.get(p.name, {}).get("host_s"))
 
 
 def within_error(point: dict[str, Any], base: dict[str, Any] | None) -> bool | None:
