@@ -51,6 +51,16 @@ def wait_for_fork(page: Any, count: int = 2) -> None:
     page.wait_for_function("count => moscope.app.branches.length === count", arg=count)
 
 
+def add_access(page: Any, core: str, op: str) -> None:
+    """Adds an access of a core at the present moment, with the keyboard, which forks the history."""
+    page.keyboard.press("s")
+    page.locator("#ask input").fill(core)
+    page.keyboard.press("Enter")
+    page.locator("#ask [name=op]").select_option(op)
+    page.get_by_role("button", name="Apply").click()
+    wait_for_fork(page)
+
+
 def test_a_click_on_a_core_adds_an_access_at_this_moment(session: Any) -> None:
     at = round(session.evaluate("moscope.app.time"))
     session.get_by_role("button", name="core 4: add an access").click()
@@ -80,12 +90,7 @@ def test_a_click_on_a_message_delays_it(session: Any) -> None:
 
 def test_two_histories_stand_side_by_side_from_the_moment_at_which_they_part(session: Any) -> None:
     at = session.evaluate("moscope.app.time")
-    session.keyboard.press("s")
-    session.locator("#ask input").fill("6")
-    session.keyboard.press("Enter")
-    session.locator("#ask [name=op]").select_option("rmw")
-    session.get_by_role("button", name="Apply").click()
-    wait_for_fork(session)
+    add_access(session, "6", "rmw")
     session.keyboard.press("3")
     compare = session.locator("#compare")
     assert compare.locator(".compare-list").count() == 2
@@ -98,12 +103,7 @@ def test_two_histories_stand_side_by_side_from_the_moment_at_which_they_part(ses
 
 
 def test_a_controller_without_a_transition_in_one_history_differs_only_once_it_has_another_state(session: Any) -> None:
-    session.keyboard.press("s")
-    session.locator("#ask input").fill("5")
-    session.keyboard.press("Enter")
-    session.locator("#ask [name=op]").select_option("ld")
-    session.get_by_role("button", name="Apply").click()
-    wait_for_fork(session)
+    add_access(session, "5", "ld")
     session.keyboard.press("3")
     row = session.locator("#compare tr.changed", has_text="L1Cache-5")
     assert row.count() == 0
