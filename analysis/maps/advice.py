@@ -105,11 +105,13 @@ def read_mostly(line: LineMap) -> Advice | None:
 
 
 def not_shared(line: LineMap) -> Advice | None:
-    """Cores wait for the line although no other core writes it."""
+    """Cores mostly wait for the line although no other core has taken it away."""
     if sum(_share(line, miss) for miss in ALONE) < MAIN:
         return None
-    return Advice("not_shared", "No other core takes this line away: cores miss it because their caches replaced it or never had it. Use "
-                  "less data, or store it in the order of its use; padding does not help.", ())
+    lost = "their caches replaced it or never had it"
+    why = (f"Most of the waiting is for misses that other cores do not cause: {lost}." if _is_shared(line) or line.after_writes
+           else f"No other core takes this line away: cores miss it because {lost}.")
+    return Advice("not_shared", f"{why} Use less data, or store it in the order of its use; padding does not help.", ())
 
 
 RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, one_word, read_mostly, not_shared)

@@ -260,8 +260,10 @@ def test_advice_on_the_page_also_marks_the_field_that_stays(tmp_path: Path) -> N
     assert "<code>limits</code> is only read, but cores lose it at each write of <code>refs</code>." in page._said(found)
 
 
-def test_a_line_that_no_other_core_takes_needs_no_padding(tmp_path: Path) -> None:
-    assert kinds(made(tmp_path, TWO, [pair(1, 0, 9, writer=None)], miss="capacity")) == ["not_shared"]
+@pytest.mark.parametrize(("writer", "alone"), [(None, True), (2, False)])
+def test_a_line_that_caches_replace_needs_no_padding_also_if_other_cores_write_it(tmp_path: Path, writer: int | None, alone: bool) -> None:
+    (found,) = advice(made(tmp_path, TWO, [pair(1, 0, 9, writer=writer)], miss="capacity"))
+    assert found.kind == "not_shared" and ("No other core takes this line away" in found.text) == alone
 
 
 def test_cores_are_listed_as_ranges() -> None:
