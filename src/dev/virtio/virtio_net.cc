@@ -249,7 +249,7 @@ void VirtioNet::serve_sent(unsigned pair) {
         more = take(queue, chains, most) != 0;
         for (const Virtqueue::Chain &chain : chains) {
             if (!send(pair, chain))
-                drop(kBadRequest);
+                drop(resetting() ? kNotReady : kBadRequest);
             sent_[pair].used.push_back({chain.head, 0});
         }
         out_.release(most * kLongestFrame);
@@ -315,6 +315,7 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
 void VirtioNet::device_reset() {
     active_pairs_ = 1;
     rss_ = {};
+    counts_.dropped[kNotReady] += fifo_frames_;
     fifo_.clear();
     fifo_frames_ = fifo_bytes_ = 0;
     for (auto &frames : steered_)

@@ -8,123 +8,13 @@
 #include <fstream>
 #include <iterator>
 
-#include "dev/virtio/virtio_driver.hh"
-#include "dev/virtio/virtio_net.hh"
+#include "dev/virtio/net_card.hh"
 #include "net/checksum.hh"
 
 using namespace moscope;
 using namespace moscope::dev;
 using namespace moscope::dev::test;
-
-namespace {
-
 using net::Frame;
-
-constexpr std::uint64_t kPlain = VirtioPci::kVersion1;
-constexpr std::uint64_t kUsual = kPlain | VirtioNet::kChecksum | VirtioNet::kGuestChecksum | VirtioNet::kMergeBuffers |
-                                 VirtioNet::kControl | VirtioNet::kMultiQueue | VirtioNet::kRss;
-constexpr net::Ip kGuest = 0x0a010001;
-constexpr net::Mac kGuestMac = {2, 0, 0x0a, 1, 0, 1};
-constexpr unsigned kHeader = 12, kPairs = 4, kSize = 16, kControl = 2 * kPairs;
-
-NicSettings settings() {
-    NicSettings s;
-    s.queues = kPairs;
-    s.steering = "fixed-port";
-    s.first_port = 1000;
-    s.link_latency_fs = 1000;
-    s.sent_together = 1;
-    return s;
-}
-
-/// A card with rings for all its queues.
-struct Card {
-    GuestBoard b;
-    VirtioNet device;
-    Driver d{b, device};
-    std::uint16_t available[kControl + 1] = {};
-
-    explicit Card(const NicSettings &s = settings(), std::uint64_t features = kUsual)
-        : device("nic", s, 1, b.dma, b.messages, b.queue, b.time, [](std::uint64_t) {}) {
-        start(features);
-    }
-    static Addr ring(unsigned queue, unsigned part) { return 0x10000 + 0x3000 * queue + 0x1000 * part; }
-    static Addr buffer(unsigned queue, unsigned i) { return 0x100000 + 0x10000 * queue + 0x800 * i; }
-
-    void start(std::uint64_t features) {
-        d.negotiate(features);
-        d.config(d.msix_capability + 2, 0x8000, 2);
-        const Addr table = d.bar() + (d.config(d.msix_capability + 4) & ~7u);
-        for (unsigned q = 0; q <= kControl; ++q) {
-            available[q] = 0;
-            b.put<std::uint32_t>(ring(q, 1), 0);
-            b.put<std::uint32_t>(ring(q, 2), 0);
-            d.common(0x16, q, 2);
-            d.common(0x18, kSize, 2);
-            for (unsigned part = 0; part < 3; ++part)
-                d.common(0x20 + 8 * part, ring(q, part), 8);
-            b.memory.write(0, table + 16 * (q + 1), 0xfee00000, 4);
-            b.memory.write(0, table + 16 * (q + 1) + 8, 0x40 + q, 4);
-            b.memory.write(0, table + 16 * (q + 1) + 12, 0, 4);
-            d.common(0x1a, q + 1, 2);
-            d.common(0x1c, 1, 2);
-        }
-        d.common(0x14, 15, 1);
-    }
-    void add(unsigned queue, const std::vector<Driver::Buffer> &buffers, unsigned first = 0) {
-        d.add(buffers, first, ring(queue, 0));
-        b.put<std::uint16_t>(ring(queue, 1) + 4 + 2 * (available[queue] % kSize), static_cast<std::uint16_t>(first));
-        b.put<std::uint16_t>(ring(queue, 1) + 2, ++available[queue]);
-        d.notify(queue);
-    }
-    std::uint16_t used(unsigned queue) { return b.get<std::uint16_t>(ring(queue, 2) + 2); }
-    std::uint32_t used_bytes(unsigned queue, unsigned i) {
-        return b.get<std::uint32_t>(ring(queue, 2) + 4 + 8 * i + 4);
-    }
-
-    void offer(unsigned pair, unsigned buffers, std::uint32_t size = 0x800) {
-        for (unsigned i = 0; i < buffers; ++i)
-            add(2 * pair, {{buffer(2 * pair, i), size, true}}, i);
-    }
-    /// `start` and `offset`: where the checksum is left to the device.
-    void send(unsigned pair, const Frame &f, unsigned slot = 0, bool offload = false) {
-        const unsigned queue = 2 * pair + 1;
-        const Addr at = buffer(queue, slot);
-        std::uint8_t header[kHeader] = {};
-        if (offload) {
-            header[0] = 1;
-            header[6] = net::kIpPayload;
-            header[8] = 6; // of UDP
-        }
-        std::memcpy(b.map.host(PhysAddr(at)), header, kHeader);
-        std::memcpy(b.map.host(PhysAddr(at + kHeader)), f.data(), f.size());
-        add(queue, {{at, kHeader, false}, {at + kHeader, static_cast<std::uint32_t>(f.size()), false}}, 2 * slot);
-    }
-    Frame received(unsigned queue, unsigned slot) {
-        Frame f(used_bytes(queue, slot) - kHeader);
-        for (std::size_t i = 0; i < f.size(); ++i)
-            f[i] = b.get<std::uint8_t>(buffer(queue, slot) + kHeader + i);
-        return f;
-    }
-    std::uint8_t command(std::vector<std::uint8_t> bytes) {
-        const Addr at = buffer(kControl, 0), answer = buffer(kControl, 1);
-        std::memcpy(b.map.host(PhysAddr(at)), bytes.data(), bytes.size());
-        b.put<std::uint8_t>(answer, 0xee);
-        add(kControl, {{at, static_cast<std::uint32_t>(bytes.size()), false}, {answer, 1, true}});
-        return b.get<std::uint8_t>(answer);
-    }
-    void use_all_pairs() { EXPECT_EQ(command({4, 0, kPairs, 0}), 0); }
-};
-
-/// From a port of the guest to the echo service of a host.
-Frame echo(std::uint16_t port, std::size_t bytes = 40) {
-    std::vector<std::uint8_t> payload(bytes, static_cast<std::uint8_t>(port));
-    Frame f = net::udp_frame(net::mac_of(net::Services::host(0)), {kGuest, port}, {net::Services::host(0), 7}, payload);
-    std::copy(kGuestMac.begin(), kGuestMac.end(), f.begin() + 6);
-    return f;
-}
-
-} // namespace
 
 TEST(VirtioNet, TellsItsAddressAndQueues) {
     Card c;
@@ -403,6 +293,35 @@ TEST(VirtioNet, ReadOnlyReceiveBuffersAskForAReset) {
     c.send(0, echo(1000));
     c.b.queue.run();
     EXPECT_EQ(c.used(0), 1);
+}
+
+TEST(VirtioNet, FramesThatWaitWhenTheDriverResetsTheCardAreDropped) {
+    NicSettings s = settings();
+    s.in_per_second = 1'000'000;
+    Card c(s);
+    c.offer(0, 16);
+    for (unsigned i = 0; i < 3; ++i)
+        c.device.arrived(Frame(1000), c.b.queue.now());
+    c.send(0, echo(1000)); // sets the alarm
+    c.b.queue.run(1'000 * kTicksPerNs + 1);
+    EXPECT_EQ(c.device.counts().in_packets, 1u);
+    EXPECT_EQ(c.device.report().depths.fifo_frames, 3u); // with the echo
+    c.d.common(0x14, 0, 1);
+    EXPECT_EQ(c.device.report().depths.fifo_frames, 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 3u);
+}
+
+TEST(VirtioNet, AFrameWhoseTransferTheDriversResetEndsIsNoBadRequest) {
+    Card c;
+    c.dma.reads = [&c](PhysAddr from) {
+        if (from == PhysAddr(Card::buffer(1, 0)))
+            c.d.common(0x14, 0, 1);
+    };
+    c.send(0, echo(1000));
+    EXPECT_EQ(c.d.status(), 0);
+    EXPECT_EQ(c.device.counts().out_packets, 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kBadRequest], 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
 }
 
 TEST(VirtioNet, WithoutBusMasteringNoFrameReachesMemory) {
