@@ -39,7 +39,8 @@ class Writer {
     }
     void raw(const void *p, std::size_t n) {
         if (std::fwrite(p, 1, n, f_) != n)
-            throw UserError(path_ + ": cannot be written: " + std::strerror(errno));
+            throw UserError(path_ + ": cannot be written: " + std::strerror(errno) +
+                            ": expected a file system with space left");
     }
     void part(const void *p, std::size_t n) {
         out_.resize(ZSTD_compressBound(n));
@@ -219,10 +220,10 @@ void check_header(const std::string &path, Reader &r) {
     std::uint32_t version;
     r.raw(&version, sizeof version);
     if (version > kCheckpointVersion)
-        throw UserError(path + ": is of format " + std::to_string(version) + ", newer than this moscope's " +
+        throw UserError(path + ": has format " + std::to_string(version) + ", newer than this moscope's " +
                         std::to_string(kCheckpointVersion) + ": expected the moscope that wrote it");
     if (version != kCheckpointVersion)
-        throw UserError(path + ": is of format " + std::to_string(version) + ": expected one of format " +
+        throw UserError(path + ": has format " + std::to_string(version) + ": expected format " +
                         std::to_string(kCheckpointVersion));
 }
 
@@ -266,9 +267,11 @@ void write_checkpoint(const std::string &path, const std::string &description, c
         std::FILE *raw = f.release();
         const bool flushed = std::fflush(raw) == 0;
         if ((std::fclose(raw) != 0) | !flushed)
-            throw UserError(path + ": cannot be written: " + std::strerror(errno));
+            throw UserError(path + ": cannot be written: " + std::strerror(errno) +
+                            ": expected a file system with space left");
         if (std::rename(aside.c_str(), path.c_str()) != 0)
-            throw UserError(path + ": cannot be written: " + std::strerror(errno));
+            throw UserError(path + ": cannot be written: " + std::strerror(errno) +
+                            ": expected a file system with space left");
     } catch (...) {
         std::remove(aside.c_str());
         throw;

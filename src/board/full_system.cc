@@ -55,8 +55,8 @@ struct FullSystem::Impl {
         for (unsigned core = 0; config.threads && core < config.cores; ++core)
             if (machine->processes().size() != config.chips || machine->chip_of_core(core) != config.node_of(core))
                 throw UserError("system: detailed.machine: core " + std::to_string(core) +
-                                " is of another chip there: expected the chips of `chips` and "
-                                "`cores_per_chip`");
+                                " is on another chip: expected the chips that `chips` and "
+                                "`cores_per_chip` give");
         board = std::make_unique<Board>(config, machine->processes().serial_queue(), machine->guest_memory());
         x86::TimedParams params = machine->pipeline();
         params.skip_spinning = !config.zero_lookahead; // the comparison runs every instruction at its own moment
@@ -155,7 +155,7 @@ FullSystem::Step FullSystem::step_until(Tick until, unsigned host_ms) {
 void FullSystem::enter_detailed() {
     if (!impl_->detailed)
         throw UserError(
-            "system: detailed: this machine was built without it: expected a configuration with `detailed`");
+            "system: detailed: the machine was built without detailed mode: expected a configuration with `detailed`");
     if (impl_->detailed->active())
         return;
     if (!impl_->left_with) {
@@ -269,7 +269,7 @@ AttributionRows FullSystem::kept_attribution_rows() const {
 
 void FullSystem::record_epochs() {
     if (!impl_->machine || !impl_->machine->processes().record_epochs())
-        throw UserError("epochs: detailed mode is one logical process: expected a machine whose chips are one each");
+        throw UserError("epochs: detailed mode runs as one logical process: expected one logical process per chip");
 }
 
 std::string FullSystem::epoch_record() const {

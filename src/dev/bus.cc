@@ -34,7 +34,7 @@ void AddressSpace::map(Addr base, std::uint64_t size, Device &device, unsigned r
         other = &at[-1];
     if (other)
         throw UserError("machine: " + device.name() + " at " + hex(base) + " overlaps " + other->device->name() +
-                        " at " + hex(other->base) + ": expected ranges that lie apart");
+                        " at " + hex(other->base) + ": expected disjoint ranges");
     ranges_.insert(at, {base, size, &device, range});
 }
 

@@ -87,7 +87,7 @@ LineSequence Experiment::sequence(const ConfigReader &j) const {
     for (const ConfigReader &r : j.at("ranges").list()) {
         const auto pair = r.as<std::vector<std::uint64_t>>();
         if (pair.size() != 2 || line_offset(pair[0]) || pair[1] < kLineBytes)
-            r.refuse("is no range of whole lines", "[base, bytes]");
+            r.refuse("is not a range of whole lines", "[base, bytes]");
         const auto [base, bytes] = std::pair(pair[0], pair[1]);
         ranges.push_back({address_of(machine_, base, bytes), bytes});
     }

@@ -66,7 +66,7 @@ class PacedMachine {
             now += slice;
             advance(now);
             if (now - start > kLongest)
-                throw ProtocolError("an experiment did not come to its end in 3.6 s of simulated time");
+                throw ProtocolError("an experiment did not end within 3.6 s of simulated time");
         }
     }
     bool quiet() { return machine.in_flight() == 0 && machine.messages() == messages_at_rest_; }

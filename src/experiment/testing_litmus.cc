@@ -34,7 +34,7 @@ LitmusTest litmus_of(const ConfigReader &j, unsigned cores) {
             op.reg = o.get_or("reg", 0u);
             op.value = o.get_or("value", 0u);
             if (op.variable >= t.variables || (o.has("reg") && op.reg >= t.registers))
-                throw UserError("litmus test: variable or register out of range");
+                throw UserError("litmus test: variable or register out of range: expected one that the test declares");
             t.threads.back().push_back(op);
         }
         if (t.threads.back().size() > TsoCore::kOps)

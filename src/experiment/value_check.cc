@@ -45,7 +45,7 @@ ValueCheck::ValueCheck(const std::vector<Planned> &accesses)
     for (std::size_t i = 1; i < places.size(); ++i)
         if (places[i - 1].first + places[i - 1].second > places[i].first)
             throw UserError("script: accesses to " + hex(places[i - 1].first) + " and " + hex(places[i].first) +
-                            " overlap: expected the same bytes or others where values are checked");
+                            " overlap: expected identical or disjoint bytes where values are checked");
     // A line that is only written as a whole has one place, its first bytes.
     const auto has_place = [&](Addr line) {
         const auto p = std::lower_bound(places.begin(), places.end(), std::pair(line, 0u));

@@ -67,7 +67,7 @@ std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses
 void Machine::treat_otherwise(WhatIf lines) {
     MOSCOPE_CHECK(!checks_data() && !in_flight());
     if (lines.any_free() && processes().size() > 1)
-        throw UserError("what-if: lines without the protocol, with each chip a logical process: expected one process "
+        throw UserError("what-if: lines bypass the protocol while each chip is a logical process: expected one process "
                         "(no --threads)");
     impl_->what_if = std::move(lines);
     for (const auto &s : impl_->sequencers)

@@ -157,7 +157,7 @@ std::vector<std::vector<ConfigReader>> by_type_and_version(const std::vector<Con
                 std::find_if(group.begin(), group.end(), [v](const auto &c) { return c.at("version").value() == v; });
             if (found == group.end())
                 throw UserError(std::string("controllers: ") + protocol.machine[i].name + " " + std::to_string(v) +
-                                " is missing: versions count from 0");
+                                " is missing: expected versions counted from 0");
             sorted.push_back(*found);
         }
         group = sorted;
@@ -201,7 +201,8 @@ void Machine::Impl::build_controllers(const ConfigReader &from) {
     }
     for (unsigned c = 0; c < cores; ++c)
         if (!sequencers[c])
-            throw UserError("controllers: core " + std::to_string(c) + " has no controller with a sequencer");
+            throw UserError("controllers: core " + std::to_string(c) +
+                            " has no sequencer: expected a controller with one");
 }
 
 void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, const ConfigReader &from,

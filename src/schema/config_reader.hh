@@ -94,7 +94,7 @@ class ConfigReader {
             return integer<T>(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
         } else if constexpr (std::same_as<T, std::string>) {
             if (!value_->is_string())
-                refuse("is not a text", described<T>());
+                refuse("is not a string", described<T>());
             return value_->get<std::string>();
         } else {
             T out;
@@ -154,7 +154,7 @@ class ConfigReader {
         else if constexpr (std::integral<T>)
             return "a whole number";
         else if constexpr (std::same_as<T, std::string>)
-            return "a text";
+            return "a string";
         else
             return "a list";
     }

@@ -30,7 +30,7 @@ def check_names(owner: str, names: Iterator[str] | list[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if not NAME.match(name) or name in CXX_WORDS or (keyword.iskeyword(name) and name != "from"):
-            raise BadDescription(f"{owner}: {name!r}: expected a lower-case identifier that is no word of C++ or Python")
+            raise BadDescription(f"{owner}: {name!r}: expected a lower-case identifier that is not a word of C++ or Python")
         if name in seen:
             raise BadDescription(f"{owner}: {name}: described twice: expected each name once")
         seen.add(name)

@@ -90,14 +90,14 @@ def coerce(kind: Any, value: Any, key: str, source: str = "") -> Any:
             return value if isinstance(value, kind) and not source else kind(value, source)
         if isinstance(kind, type) and issubclass(kind, Described):
             if not isinstance(value, kind):
-                raise ConfigError(f"{value!r:.40} is no {kind.__name__}", f"{kind.__name__}({', '.join(field_kinds(kind))})")
+                raise ConfigError(f"{value!r:.40} is not of type {kind.__name__}", f"{kind.__name__}({', '.join(field_kinds(kind))})")
             return value
         if typing.get_origin(kind) is Mapping or kind is Mapping:
             if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
-                raise ConfigError(f"{value!r:.40} is no dictionary", "a dictionary of names and values")
+                raise ConfigError(f"{value!r:.40} is not a dictionary", "a dictionary of names and values")
             return dict(value)
         if kind is str and not isinstance(value, str):
-            raise ConfigError(f"{value!r:.40} is no text", "a text in quotes")
+            raise ConfigError(f"{value!r:.40} is not a string", "a string in quotes")
         return value
     except ConfigError as error:
         if error.what.startswith(f"{key}:"):
@@ -166,7 +166,7 @@ def engine_value(value: Any) -> Any:
     """A value as the engine counts it: femtoseconds, bytes, cycles, bits, hertz."""
     if isinstance(value, Quantity):
         if value.amount.denominator != 1:
-            raise ConfigError(f"{value} is no whole number of {value._base()}", "a value that the engine can count")
+            raise ConfigError(f"{value} is not a whole number of {value._base()}", "a value that the engine can count")
         return int(value.amount)
     if isinstance(value, Flag):
         return bool(value)

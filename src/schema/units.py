@@ -161,7 +161,7 @@ class Width(Quantity):
             text = text.strip()[1:] + "bit"
         amount = super()._parse(text)
         if amount > 1024 or amount % 2:
-            raise ConfigError(f"{_shorten(text)} is no link width", "x2, x4, x8, x16, x32 or several side by side, up to x1024")
+            raise ConfigError(f"{_shorten(text)} is not a link width", "x2, x4, x8, x16, x32 or several side by side, up to x1024")
         return amount
 
     @property

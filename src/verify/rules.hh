@@ -214,7 +214,8 @@ template <class State> class RulesOf {
         }
         template <class M> M &peek() const {
             if (r.buffer_ != number)
-                throw Violation(name_of(r.controller_) + " peeks into a buffer that the transition is not about");
+                throw Violation(name_of(r.controller_) +
+                                " peeks into a buffer other than the one that triggered the transition");
             if (r.message_->kind != M::kKind)
                 throw Violation("peek: the message in " + std::string(State::buffer_name(r.machineID.type, number)) +
                                 " is of another type");
@@ -222,14 +223,16 @@ template <class State> class RulesOf {
         }
         Tick dequeue(Tick) const {
             if (r.buffer_ != number)
-                throw Violation(name_of(r.controller_) + " dequeues from a buffer that the transition is not about");
+                throw Violation(name_of(r.controller_) +
+                                " dequeues from a buffer other than the one that triggered the transition");
             r.dequeued_ = true;
             return 0;
         }
         template <class... X> void recycle(X...) const {}
         void set_aside(Addr a) const {
             if (r.buffer_ != number)
-                throw Violation(name_of(r.controller_) + " sets a message aside that the transition is not about");
+                throw Violation(name_of(r.controller_) +
+                                " stalls a message other than the one that triggered the transition");
             r.message_->aside = a;
         }
         void wake(Addr a) const { r.wake_(a, number); }
@@ -284,7 +287,7 @@ template <class State> class RulesOf {
             Core &c = r.device_(a, "has written");
             if (c.reads() || !c.since)
                 throw Violation("stale data: " + name_of(r.controller_) + " reports a write of line " +
-                                std::to_string(a) + ", but DRAM has not got the last value with the device's bytes");
+                                std::to_string(a) + ", but DRAM does not hold the last value with the device's bytes");
             c = {};
         }
         void atomicCallback(const DataBlock &, Addr a) const { ackCallback(a); }

@@ -28,7 +28,7 @@ template <class E, unsigned kLines> struct Table {
     /// `what`: the entry's name in errors.
     E *make(Addr a, const char *what) {
         if (a - 1u >= kLines)
-            throw Violation(std::string(what) + " is allocated for an address that is no line of the model");
+            throw Violation(std::string(what) + " is allocated for an address that is not a line of the model");
         if (used[a - 1])
             throw Violation(std::string(what) + " for this line is allocated already");
         used[a - 1] = 1;

@@ -39,7 +39,7 @@ TEST(ConfigReader, AnErrorNamesPlaceProblemAndExpectation) {
     EXPECT_EQ(error_of([&] { c.get<unsigned>("m"); }), "machine.m: is missing: expected a whole number");
     EXPECT_EQ(error_of([&] { c.get<unsigned>("n"); }), "machine.n: -1 is out of range: expected 0 to 4294967295");
     EXPECT_EQ(error_of([&] { c.get<std::uint8_t>("big"); }), "machine.big: 300 is out of range: expected 0 to 255");
-    EXPECT_EQ(error_of([&] { c.get<std::string>("text"); }), "machine.text: is not a text: expected a text");
+    EXPECT_EQ(error_of([&] { c.get<std::string>("text"); }), "machine.text: is not a string: expected a string");
     EXPECT_EQ(error_of([&] { c.get<bool>("text"); }), "machine.text: is not a switch: expected true or false");
     EXPECT_EQ(error_of([&] { c.get<std::vector<int>>("list"); }).substr(0, 41),
               "machine.list[1]: is not a whole number: e");

@@ -26,7 +26,7 @@ COUNTS = Counters("Counts", "What is counted.", (
     (lambda: Enumeration("Colour", "Colours", "x", {}), "0 members"),
     (lambda: Enumeration("Colour", "Colours", "x", {"count": "c"}), "count: expected another name"),
     (lambda: Enumeration("Colour", "Colours", "x", {"Red": "r"}), "'Red': expected a lower-case identifier"),
-    (lambda: Enumeration("Colour", "Colours", "x", {"class": "r"}), "no word of C++ or Python"),
+    (lambda: Enumeration("Colour", "Colours", "x", {"class": "r"}), "not a word of C++ or Python"),
     (lambda: Enumeration("Colour", "Colours", "", {"red": "r"}), "expected one line"),
     (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("red", "red"))}), "'red': expected #rrggbb"),
     (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("#ff0000", "#ee0000")), "blue": "b"}),

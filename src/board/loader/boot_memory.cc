@@ -79,8 +79,8 @@ Addr BootMemory::take_low(std::uint64_t size, std::uint64_t align) {
 
 std::byte *BootMemory::at(Addr a, std::uint64_t size, const std::string &what) const {
     if (!usable(a, size))
-        throw UserError(what + ": wants the memory from " + hex(a) + " to " + hex(a + size) +
-                        ", which the machine does not have free: expected more memory per node");
+        throw UserError(what + ": needs the memory from " + hex(a) + " to " + hex(a + size) +
+                        ", which is not free: expected more memory per node");
     std::byte *p = map_.host(PhysAddr(a));
     // A usable range lies on one side of the hole, so it is one piece of DRAM.
     MOSCOPE_CHECK(p && (size == 0 || map_.host(PhysAddr(a + size - 1)) == p + size - 1));

@@ -17,7 +17,7 @@ LoadedKernel load_kernel(const BootRequest &request, BootMemory &memory) {
         return load_multiboot(request, memory);
     if (is_elf(request.kernel))
         return load_pvh(request, memory);
-    throw UserError(request.kernel_file + ": is " + (request.kernel.empty() ? "empty" : "no kernel") +
+    throw UserError(request.kernel_file + ": is " + (request.kernel.empty() ? "empty" : "not a kernel") +
                     ": expected a Linux bzImage, an ELF file with a PVH note or a Multiboot kernel");
 }
 
@@ -26,8 +26,7 @@ std::vector<std::uint8_t> read_file(const std::string &path) {
     std::ifstream in(path, std::ios::binary);
     std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     if (!in.is_open() || in.bad())
-        throw UserError(path + ": " + (errno ? std::strerror(errno) : "cannot be read") +
-                        ": expected a file that can be read");
+        throw UserError(path + ": " + (errno ? std::strerror(errno) : "cannot be read") + ": expected a readable file");
     return bytes;
 }
 

@@ -74,7 +74,7 @@ Bytes block(std::initializer_list<std::uint8_t> op, const Bytes &content) {
 Bytes path(std::string_view text) {
     const auto refuse = [&] {
         throw UserError("firmware: \"" + std::string(text) +
-                        "\" is no ACPI name: expected segments of at most four of A-Z, 0-9 and _");
+                        "\" is not an ACPI name: expected segments of at most four of A-Z, 0-9 and _");
     };
     Bytes out;
     while (!text.empty() && (text[0] == '\\' || text[0] == '^')) {

@@ -24,7 +24,7 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 Pcap::Pcap(const std::string &path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
     if (!file_)
-        throw UserError(path + ": " + std::strerror(errno) + ": expected a file that can be written");
+        throw UserError(path + ": " + std::strerror(errno) + ": expected a writable file");
     const FileHeader header;
     std::fwrite(&header, sizeof header, 1, file_.get());
     flush();

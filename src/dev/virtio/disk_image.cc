@@ -109,7 +109,7 @@ void DiskImage::archive(Archive &a) {
     if (a.loading()) {
         if (print != own)
             throw UserError((path_.empty() ? std::string("disk") : path_) +
-                            ": not the disk image that the checkpoint was made with: expected the same file");
+                            ": differs from the disk image of the checkpoint: expected the same file");
         written_.clear();
         for (std::uint64_t i = 0; i < pages; ++i) {
             std::uint64_t number = 0;

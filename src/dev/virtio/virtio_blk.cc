@@ -175,8 +175,8 @@ void VirtioBlk::archive(Archive &a) {
             for (const auto *list : {&r.chain.readable, &r.chain.writable})
                 for (const Virtqueue::Segment &s : *list)
                     if (s.size == 0 || !dma().reaches(PhysAddr(s.at), s.size))
-                        throw UserError(
-                            "checkpoint: a disk request to what is no memory: expected the file as it was written");
+                        throw UserError("checkpoint: a disk request to an address outside memory: expected the file as "
+                                        "it was written");
         alarm_.set(pending_.empty() ? kNever : pending_.front().due);
     }
 }

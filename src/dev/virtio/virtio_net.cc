@@ -379,7 +379,7 @@ void VirtioNet::archive(Archive &a) {
         for (const Virtqueue::Chain &chain : list)
             for (const Virtqueue::Segment &s : chain.writable)
                 if (s.size == 0 || !dma().reaches(PhysAddr(s.at), s.size))
-                    throw UserError("checkpoint: a network buffer in what is no memory: expected the file as it was "
+                    throw UserError("checkpoint: a network buffer outside memory: expected the file as it was "
                                     "written");
     set_alarm();
 }

@@ -24,7 +24,7 @@ void VirtioNet::serve_control(unsigned queue) {
     Virtqueue::Chain chain;
     while (take(queue, chain)) {
         if (chain.readable_bytes() < 2 || chain.readable_bytes() > kLongestCommand || chain.writable.empty()) {
-            fail("a control command of a length that is none");
+            fail("a control command of invalid length");
             return;
         }
         std::vector<std::uint8_t> command(chain.readable_bytes());

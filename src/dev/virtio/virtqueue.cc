@@ -204,7 +204,7 @@ void Virtqueue::archive(Archive &a) {
     if (a.loading()) {
         if (!std::has_single_bit(size_) || size_ > largest_ || under_way_ > size_)
             throw UserError("checkpoint: a virtqueue of " + std::to_string(size_) +
-                            " descriptors: expected one written by this version for this machine");
+                            " descriptors: expected a checkpoint that this version wrote for this machine");
         fault_ = faulty ? "broken before the checkpoint" : nullptr;
     }
 }

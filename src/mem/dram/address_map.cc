@@ -31,7 +31,7 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     if (channel_.bits == 0)
         channel_hash_ = false; // nothing to choose
     if (channel_hash_ && channel_.bits > 1)
-        throw UserError("dram.channel_hash: is for two channels: expected false");
+        throw UserError("dram.channel_hash: needs two channels: expected false");
 
     struct Token {
         Field *field;
@@ -97,9 +97,8 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     // The hash must not change its own inputs, or two lines would have the same location.
     const unsigned at = channel_.pieces ? channel_.piece[0].from + kLineBits : 0;
     if (channel_hash_ && at >= 16 && at <= 20)
-        throw UserError(
-            "dram.channel_hash: the channel is selected by one of the address bits 16-20 that it hashes: expected "
-            "a mapping with the channel elsewhere");
+        throw UserError("dram.channel_hash: one of the hashed address bits, 16-20, also selects the channel: expected "
+                        "a mapping with the channel elsewhere");
 }
 
 void AddressMap::add_pieces(Location &l, std::uint64_t line) const {

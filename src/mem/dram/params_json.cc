@@ -62,7 +62,7 @@ void DramParams::validate() const {
                                                              {"row_bytes", row_bytes}, {"rows", rows}};
     for (const auto &[name, n] : powers)
         if (!std::has_single_bit(n))
-            bad(name, std::to_string(n) + " is no power of two",
+            bad(name, std::to_string(n) + " is not a power of two",
                 "a power of two such as " + std::to_string(std::bit_floor(n)));
     TimingParams::visit(
         [](const std::string_view name, Tick value, Tick, Tick) {

@@ -16,7 +16,7 @@ def check_data(program: ast.Program, warn: Warn) -> None:
             for expr in ast.child_exprs(statement):
                 for inner in ast.walk_expr(expr):
                     if _compares_data(inner):
-                        warn(inner.loc, "data blocks compared: equal in detailed mode, whatever their bytes: expected a decision "
+                        warn(inner.loc, "data blocks compared: always equal in detailed mode, whatever their bytes: expected a decision "
                              "by states or flags", "compared-data")
 
 

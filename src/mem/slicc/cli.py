@@ -116,7 +116,7 @@ def _write_files(program: ast.Program, options: argparse.Namespace, diagnostics:
         print(problem, file=sys.stderr)
         return USER_ERROR
     except OSError as problem:
-        print(f"{problem.filename or directory}: {problem.strerror}: expected a folder that can be written", file=sys.stderr)
+        print(f"{problem.filename or directory}: {problem.strerror}: expected a writable folder", file=sys.stderr)
         return USER_ERROR
     return OK
 

@@ -216,7 +216,7 @@ class Declarer:
         found = space.find_type(ref.name)
         if found is None and ref.name in OLD_TYPES:
             self.diagnostics.error(ref.loc, f"type '{ref.name}': of gem5 before 2015: expected {OLD_TYPES[ref.name]}, and a protocol in "
-                                   "today's SLICC (gem5's history has the change of each of its own)")
+                                   "today's SLICC (gem5's history shows how its own protocols changed)")
             found = self.unknown
         if found is None:
             self.diagnostics.error(ref.loc, f"type '{ref.name}': unknown{expected(ref.name, space.type_names(), 'a declared type')}")

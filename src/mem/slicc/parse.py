@@ -287,7 +287,7 @@ def read_source(path: str, blame: Loc, diagnostics: Diagnostics) -> str | None:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as problem:
-        diagnostics.error(blame, f"file '{path}': {problem.strerror or problem}: expected a file that can be read")
+        diagnostics.error(blame, f"file '{path}': {problem.strerror or problem}: expected a readable file")
         return None
     return data.decode("utf-8", errors="replace").lstrip("\ufeff")
 

@@ -39,7 +39,7 @@ SUFFIX = ".roles.toml"
 PER = ("core", "pair", "chip", "node", "none")
 ROLES = ("cache", "home", "dma")
 BUFFERS: dict[str, type] = {"virtual_network": int, "vnet_type": str, "ordered": bool, "to": str}
-WORDS = {int: "a number", str: "a text", bool: "true or false"}
+WORDS = {int: "a number", str: "a string", bool: "true or false"}
 OF_ALL = ("number_of_TBEs", "recycle_latency", "transitions_per_cycle")
 """Plain parameters that every machine has without declaring them."""
 ARRAYS = ("l1i", "l1d", "l2", "l3", "filter")
@@ -73,7 +73,7 @@ def _read(path: Path, program: ast.Program) -> Roles:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
-        raise RolesError(f"{path}: {problem.strerror}: expected a file that can be read") from problem
+        raise RolesError(f"{path}: {problem.strerror}: expected a readable file") from problem
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise RolesError(f"{path}: not TOML: {problem}: expected the tables machines and sequencer") from problem
     _known(path, "", found, ("machines", "sequencer"))
@@ -97,7 +97,7 @@ def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> 
     for n, kind in enumerate(kinds):
         _known(path, f"{where}kinds.{n}.", kind, ("name", "per", "role", "arrays", "values", "below"))
         if not isinstance(kind.get("name"), str):
-            raise RolesError(f"{path}: {where}kinds.{n}.name: {kind.get('name')!r}: expected a text")
+            raise RolesError(f"{path}: {where}kinds.{n}.name: {kind.get('name')!r}: expected a string")
         _check_kind(path, f"{where}kinds.{n}.", {"per": "core", "role": "cache", **kind}, machine)
     _check_kind(path, where, given, machine)
 

@@ -207,7 +207,7 @@ void Tcp::archive(Archive &a) {
         if (!a.loading())
             continue;
         if (c->user >= users_.size() || c->state >= C::kGone || c->highest - c->oldest > c->unacknowledged.size() + 1)
-            throw UserError("checkpoint: a connection that none can be: expected the file as it was written");
+            throw UserError("checkpoint: a connection in an impossible state: expected the file as it was written");
         by_pair_[{c->local, c->remote}] = id;
         if (c->deadline != kNever)
             deadlines_.insert({c->deadline, id});

@@ -98,7 +98,7 @@ def prepare(shared: Shared, machine: Machine | None = None, checking: bool = Fal
 
 #: How the engine words that a phase has reached the limit of simulated time (src/experiment/paced_machine.hh). Lost requests end a
 #: phase earlier, so at this limit the machine is only slow.
-TOO_LONG = "an experiment did not come to its end in "
+TOO_LONG = "an experiment did not end within "
 
 
 @contextmanager

@@ -143,7 +143,7 @@ TEST_F(BzImage, FilesThatAreCutShortOrTooOldAreRefusedByName) {
 
 TEST_F(BzImage, AFileThatIsNotAKernelIsReportedAsSuch) {
     kernel = Image(4096, 'x');
-    EXPECT_EQ(refusal().rfind("kernel.img: is no kernel: ", 0), 0u);
+    EXPECT_EQ(refusal().rfind("kernel.img: is not a kernel: ", 0), 0u);
     kernel.clear();
     EXPECT_EQ(refusal().rfind("kernel.img: is empty: ", 0), 0u);
 }

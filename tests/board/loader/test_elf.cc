@@ -106,7 +106,7 @@ TEST_F(Pvh, WithoutTheNoteItIsRefused) {
 
 TEST_F(Pvh, ASegmentOutsideOfMemoryIsRefused) {
     kernel = elf64({{1, 47 * kMiB, Image(100, 0x55), 2 * kMiB}, {4, 0, notes(), 0}}, 0);
-    EXPECT_EQ(refusal().rfind("kernel.img: wants the memory from 0x2f00000 to 0x3100000", 0), 0u);
+    EXPECT_EQ(refusal().rfind("kernel.img: needs the memory from 0x2f00000 to 0x3100000", 0), 0u);
 }
 
 TEST_F(Pvh, AFileCutAtAnyLengthIsRefused) {
@@ -200,7 +200,7 @@ TEST_F(Multiboot, AHeaderWithTheWrongChecksumIsNotAccepted) {
     kernel = multiboot_header(3);
     kernel[8] ^= 1;
     kernel.resize(100);
-    EXPECT_EQ(refusal().rfind("kernel.img: is no kernel", 0), 0u);
+    EXPECT_EQ(refusal().rfind("kernel.img: is not a kernel", 0), 0u);
 }
 
 TEST_F(Multiboot, DemandsThatCannotBeMetAreRefused) {

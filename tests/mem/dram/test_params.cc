@@ -66,7 +66,7 @@ TEST(DramParamsJson, RefusesImpossibleValues) {
         j["timing_fs"][key] = value;
         return refusal(j);
     };
-    EXPECT_NE(with("banks", 3).find("dram.banks: 3 is no power of two"), std::string::npos);
+    EXPECT_NE(with("banks", 3).find("dram.banks: 3 is not a power of two"), std::string::npos);
     EXPECT_NE(with("channels", 0).find("dram.channels: 0 is out of range"), std::string::npos);
     EXPECT_NE(with("channels", "two").find("dram.channels: is not a whole number"), std::string::npos);
     EXPECT_NE(with("ranks", -1).find("dram.ranks: -1 is out of range"), std::string::npos);

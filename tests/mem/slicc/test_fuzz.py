@@ -231,7 +231,7 @@ def test_a_model_without_a_core_is_an_error_at_a_machine(folder: Path) -> None:
 def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     for name in ("missing.slicc", "."):
         program, diagnostics = compile_protocol(str(folder / name))
-        assert program is None and "expected a file that can be read" in diagnostics.report()
+        assert program is None and "expected a readable file" in diagnostics.report()
 
 
 def test_a_long_chain_of_includes_is_an_error(folder: Path) -> None:

@@ -200,7 +200,7 @@ def test_an_unchanged_output_keeps_its_time(tmp_path: Path) -> None:
 def test_an_output_folder_that_cannot_be_made_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.run(["--protocol", str(PROTOCOLS / "ok_plain.slicc"), "--out", str(tmp_path / "file" / "x"), "--no-warnings"]) == 2
-    assert "expected a folder that can be written" in capsys.readouterr().err
+    assert "expected a writable folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "html"])

@@ -154,9 +154,9 @@ def test_a_parameter_can_be_set_by_name() -> None:
     ("text", "says"),
     [
         ("params.L1Cache.isue_latency=7", "such as L1Cache.issue_latency"),
-        ("params.L1Cache.issue_latency=x", "is no Cycles: expected a whole number"),
-        ("params.L1Cache.issue_latency=true", "is no Cycles: expected a whole number"),
-        ("params.DMA.quiet=3", "is no bool: expected true or false"),
+        ("params.L1Cache.issue_latency=x", "is not of type Cycles: expected a whole number"),
+        ("params.L1Cache.issue_latency=true", "is not of type Cycles: expected a whole number"),
+        ("params.DMA.quiet=3", "is not of type bool: expected true or false"),
         ("params.L1Cache.issue_latency=-1", "issue_latency: -1: expected 0 to 1000000"),
         ("params.L1Cache.issue_latency=99999999999999999999", "expected 0 to 1000000"),
     ],

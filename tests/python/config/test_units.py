@@ -62,7 +62,7 @@ def test_a_period_is_an_exact_fraction() -> None:
         (Cycles, "3ns", "is a time"),
         (Cycles, "1.5", "whole number of cycles"),
         (Width, "x0", "out of range"),
-        (Width, "x2000", "no link width"),
+        (Width, "x2000", "not a link width"),
         (Count, "-1", "not a count"),
         (Count, 2.5, "not a count"),
         (Count, True, "not a count"),

@@ -238,7 +238,7 @@ def _override(machine: Machine, key: str, kind: str, bound: Any) -> Any:
     value = generic.plain(str(machine.params[key]))
     wanted = "true or false" if kind == "bool" else "a whole number"
     if not isinstance(value, int) or (kind == "bool") != isinstance(value, bool):
-        raise ConfigError(f"params.{key}: {machine.params[key]!r:.40} is no {kind}", wanted)
+        raise ConfigError(f"params.{key}: {machine.params[key]!r:.40} is not of type {kind}", wanted)
     check_limits(value, kind, f"params.{key}")
     return value
 

@@ -63,7 +63,7 @@ def apply_sets(machine: Machine, sets: Sequence[str]) -> Machine:
         key = key.strip()
         where = f"--set {text:.80}"
         if not equals or not key:
-            raise ConfigError(f"{text!r:.40} is no assignment", "--set KEY=VALUE, such as dram.channels=1", "--set")
+            raise ConfigError(f"{text!r:.40} is not an assignment", "--set KEY=VALUE, such as dram.channels=1", "--set")
         try:
             machine = typing.cast(Machine, _set(machine, machine, key.split("."), value.strip(), key))
         except ConfigError as error:

@@ -129,7 +129,7 @@ def _shown(path: Path) -> str:
 
 def _find(name_or_path: str) -> Path:
     if "\0" in name_or_path or not name_or_path:
-        raise ConfigError("no machine is named", f"a file, or one of {', '.join(machine_names())}", "--machine")
+        raise ConfigError("no machine is given", f"a file, or one of {', '.join(machine_names())}", "--machine")
     if not name_or_path.endswith(".py") and os.sep not in name_or_path:
         if name_or_path not in machine_names():
             raise ConfigError(
@@ -144,7 +144,7 @@ def _find(name_or_path: str) -> Path:
     except OSError as error:
         raise ConfigError(error.strerror or "cannot be read", "a machine file", name_or_path) from None
     if not stat.S_ISREG(mode.st_mode):
-        raise ConfigError("is no regular file", "a machine file", name_or_path)
+        raise ConfigError("is not a regular file", "a machine file", name_or_path)
     if mode.st_size > MAX_FILE_BYTES:
         raise ConfigError(f"{mode.st_size} bytes are too many for a machine file", "at most 1MiB", name_or_path)
     return path
@@ -217,7 +217,7 @@ def _child(path: Path, writer: int, time_limit: float) -> None:
         try:
             text = pickle.dumps(answer)
         except Exception:  # noqa: BLE001  the description holds an object of the file's own class
-            where = ConfigError("the machine holds values that are no descriptions", "quantities, texts and numbers", _shown(path))
+            where = ConfigError("the machine holds values that are not descriptions", "quantities, strings and numbers", _shown(path))
             text = pickle.dumps(("error", where))
         with os.fdopen(writer, "wb") as out:
             out.write(text)

@@ -155,7 +155,7 @@ class Machine(Described):
             )
         if self.filter_bytes() % (pf.entry.bytes * pf.ways):
             raise ConfigError(
-                f"probe_filter.ways: {self.filter_bytes()} bytes are no whole number of sets of {pf.ways} entries of {pf.entry}",
+                f"probe_filter.ways: {self.filter_bytes()} bytes are not a whole number of sets of {pf.ways} entries of {pf.entry}",
                 "ways x entry that divides the filter's bytes",
             )
         _power_of_two("probe_filter.ways", self.filter_sets(), f"{pf.ways} ways")
@@ -228,5 +228,5 @@ def _power_of_two(key: str, sets: int, what: str) -> None:
 def replace(base: D, /, **changes: Any) -> D:
     """A copy with some values changed: `replace(base, name="mine", chips=4)`."""
     if not dataclasses.is_dataclass(base) or not isinstance(base, Described):
-        raise ConfigError(f"replace: {base!r:.40} is no part of a machine description", "replace(machine, key=value, ...)")
+        raise ConfigError(f"replace: {base!r:.40} is not part of a machine description", "replace(machine, key=value, ...)")
     return dataclasses.replace(base, **changes)

@@ -48,7 +48,7 @@ void ScriptPlayer::read_script(const std::string &file) {
         words >> step >> core >> op >> address;
         const auto known = std::find(names.begin(), names.end(), op);
         fatal_if(!words || known == names.end() || core >= ports_.size(),
-                 "%s: line %d is no access of this machine: STEP CORE OP ADDRESS", file, accesses_.size() + 1);
+                 "%s: line %d is not an access of this machine: STEP CORE OP ADDRESS", file, accesses_.size() + 1);
         fatal_if(!accesses_.empty() && step < accesses_.back().step, "%s: line %d: steps ascend", file,
                  accesses_.size() + 1);
         accesses_.push_back({static_cast<uint32_t>(step), static_cast<uint16_t>(core),
