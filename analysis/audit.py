@@ -68,12 +68,13 @@ WRITTEN_SINCE = """(writer IS DISTINCT FROM writer_before
                     AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",
-    "a transaction takes time and stalls its core for at most this time": "latency <= 0 OR exposed < 0 OR exposed > latency",
-    "time on links and links that were crossed belong together": "(hops > 0) <> (link > 0)",
-    "a line crosses no link without a supplier or an upgrade": "hops > 0 AND supplier_chip IS NULL AND class <> 'upgrade' AND NOT past",
+    "a transaction takes time, and stalls its core no longer than that": "latency <= 0 OR exposed < 0 OR exposed > latency",
+    "a transaction spends time on links exactly if it crosses links": "(hops > 0) <> (link > 0)",
+    "only a transaction with a supplier, or an upgrade, crosses links":
+        "hops > 0 AND supplier_chip IS NULL AND class <> 'upgrade' AND NOT past",
     "a line from another chip crosses a link": "supplier_chip <> chip AND hops = 0",
-    "what DRAM sends has a supplier": "dram > 0 AND supplier_chip IS NULL AND NOT past",
-    "an access behind an older one of its core to the line counts this as waiting":
+    "a transaction that reads DRAM has a supplier": "dram > 0 AND supplier_chip IS NULL AND NOT past",
+    "an access that waits for an older one of its core to the line counts this as waiting":
         "before > issued AND queue < before - issued",
     "cold: the core has not had the line": "class = 'cold' AND (before IS NOT NULL OR writer = core OR prefetched)",
     "upgrade: the access writes": "class = 'upgrade' AND NOT writes",
@@ -91,10 +92,11 @@ RULES = {
         "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
     "secondary: an older access or a prefetch of the core brings the line":
         "class = 'secondary' AND (core, line, ended) IN (SELECT (core, line, ended) FROM unexplained)",
-    "secondary: no controller sends the line for it, and its latency is waiting, and the cache's of a write":
+    "secondary: no controller sends the line for it; its latency is waiting, plus the cache lookup of a write":
         "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0"
         " OR (queue + CASE WHEN writes THEN cache ELSE 0 END <> latency AND NOT found))",
-    "every transaction has a class, and is marked if it is secondary": "class = 'none' OR secondary_miss <> (class = 'secondary')",
+    "every transaction has a class, and is marked secondary exactly if that is its class":
+        "class = 'none' OR secondary_miss <> (class = 'secondary')",
 }
 
 
@@ -163,7 +165,7 @@ def text(made: dict[str, Any]) -> Iterator[str]:
             said = ((MISS_CLASS.label(miss) if miss in MISS_CLASS.names else miss, number) for miss, number in one["classes"].items())
             yield "  " + ", ".join(f"{miss} {number:,}" for miss, number in said)
         for broken in one["contradictions"]:
-            yield f"  {broken['transactions']:,} contradict: {broken['rule']}"
+            yield f"  {broken['transactions']:,} violate: {broken['rule']}"
             for example in broken["examples"]:
                 yield (f"    {example['issued'] / 10**9:.6f} us, core {example['core']}: {example['class']} {example['kind']} of "
                        f"{example['line']:#x} ({example['name']}) by {example['function']}")

@@ -25,7 +25,7 @@ class RunDirectoryError(ValueError):
 
 def unwritable(error: OSError, folder: Path) -> RunDirectoryError:
     """The error of a report that could not be written into a folder."""
-    right = "room there" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a folder that can be written"
+    right = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a writable folder"
     return RunDirectoryError(f"{error.filename or folder}: {error.strerror}: expected {right}")
 
 

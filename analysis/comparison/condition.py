@@ -107,7 +107,7 @@ def parse(text: str) -> Test | Joined:
         at = getattr(error, "pos_in_stream", None)
         place = len(text.rstrip()) if at is None or at < 0 or isinstance(error, lark.UnexpectedToken) and error.token.type == "$END" else at
         seen = text[place:].split()
-        what = f'"{seen[0]}" at character {place + 1}' if seen else "the end is too early"
+        what = f'"{seen[0]}" at character {place + 1}' if seen else "the condition ends too early"
         raise ConditionError(f"{text}: {what}: expected {_wanted(error)}, {EXAMPLE}") from None
     except lark.exceptions.VisitError as error:
         raise error.orig_exc from None

@@ -55,7 +55,7 @@ def section(pair: Row) -> str:
                                                          for row in pair["configuration"]])
     lists = "".join(f"<section><h2>{title}</h2><p class=\"unit\">{esc(pair['unit'])}</p>{_list(pair, name, what)}</section>"
                     for name, title, what in words.LISTS)
-    same = '<p class="none">Nothing that is recorded differs.</p>'
+    same = '<p class="none">No recorded option differs.</p>'
     return (f'{sides}<p class="headline">{said(words.headline(pair))}</p>'
             f'{"".join(f"<p>{said(text)}</p>" for text in words.notes(pair))}'
             f'<section><h2>Figures</h2><p class="unit">{esc(NOTE)}</p>{figures}</section>'

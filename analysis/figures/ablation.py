@@ -55,7 +55,7 @@ def _bars(ax: Axes, points: list[Point]) -> None:
     ax.set_xlabel(f"{points[0].operations} per second")
 
 
-FIGURE = Spec("ablation", "run", 22, "Each fix by itself",
+FIGURE = Spec("ablation", "run", 22, "Effect of each fix alone",
               "stock+N is the stock kernel with fix N alone, pk-N the patched kernel without fix N. The numbers are those of figure 1 of "
               "the MOSBENCH paper. Error bars are the standard error over repeated windows. Fixes are not independent: one bottleneck "
               "hides the next.", draw, in_page=False)

@@ -70,4 +70,4 @@ def caption(run: Run) -> str:
     return text
 
 
-FIGURE = Spec("kernel-difference", "run", 32, "What makes the difference between the kernels", caption, draw)
+FIGURE = Spec("kernel-difference", "run", 32, "What accounts for the difference between the kernels", caption, draw)

@@ -103,8 +103,8 @@ def unplaced(one: LineMap) -> list[str]:
     for writer in one.unplaced:
         if writer.count >= NOTABLE * one.after_writes:
             where = f" ({writer.source})" if writer.source else ""
-            said.append(f"{writer.function}{where} has written this line at bytes that are not known: its writes found the line in their "
-                        f"core's cache, or were before the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
+            said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
+                        f"preceded the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
                         "the transactions that follow a write.")
     return said
 

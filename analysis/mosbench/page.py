@@ -37,11 +37,11 @@ def ratios(results: Results) -> str:
             rows.append([esc(a.title), esc(c.label), f"{c.ratio:.2f}{error}" if c.ratio is not None else "–",
                          esc(f"{known.text} ({known.why})") if known else "–", apart,
                          esc(_said(limit(*c.ends) if c.ends else None))])
-    note = ("± is followed by the standard error. The difference is from the nearer end of the paper's range. A dash means that the paper "
+    note = ("The standard error follows ±. The difference is from the nearer end of the paper's range. A dash means that the paper "
             f"gives no value, or that the curve has no point on 1 core or on {results.most_cores} cores.")
     note = " ".join(text for text in (note, *(measured(a) for a in results.applications)) if text)
     return table(f"Throughput per core on {results.most_cores} cores relative to one core",
-                 ["application", "curve", "moscope", "paper", "difference", "what the additional time of an operation is spent on"],
+                 ["application", "curve", "moscope", "paper", "difference", "where the additional time of an operation goes"],
                  rows, [2, 4]) + f'<p class="unit">{esc(note)}</p>'
 
 

@@ -12,9 +12,9 @@ from analysis import paper, style
 from analysis.mosbench.data import Results
 from analysis.mosbench.published import bar, is_compared
 
-CAPTION = ("1.0 is perfect scaling. Thin lines are standard errors. The paper's figure has no numbers, so the paper's bars show what its "
-           "text and the talk on it give: the hatched part is the range of a bar that they do not give exactly, and a dash stands for a "
-           "bar that they do not give at all. moscope's bars are predictions for Linux 6.1; programs of moscope imitate some of the "
+CAPTION = ("1.0 is perfect scaling. Thin lines are standard errors. The paper's figure has no numbers, so the paper's bars show the values "
+           "in its text and in the talk on it. A hatched part is a range: the exact value is not given. A dash marks a bar without "
+           "any value. moscope's bars are predictions for Linux 6.1; programs of moscope imitate some of the "
            "applications.")
 WIDTH = 0.19
 PLACES = ((-0.315, -0.115), (0.105, 0.305))  # of a bar and the paper's beside it, by side

@@ -110,7 +110,7 @@ def notices(run: Run) -> str:
     found = list(run.problems)
     if run.record and run.record.get("ok") is False:
         found.insert(0, "run.json: ok is false: some points of the run failed")
-    lacking = notice("This report lacks:", run.left_out)
+    lacking = notice("Missing from this report:", run.left_out)
     notes = notice("Notes of the points:", [f"{lines.where(p)}: {note}" for p in run.points for note in p.record.get("notes") or []])
     return notice("This run is incomplete.", found) + lacking + notes + unsteady((lines.where(p), p) for p in run.points)
 

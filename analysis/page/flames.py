@@ -26,7 +26,7 @@ def section(p: Point) -> str:
     note = (f"{number(count)} samples of the stacks of waiting cores, {waited} µs of waiting. "
             "Each function is below the one that called it; its width is its share of the waiting. The lowest bar of a chain is the cache "
             "line. Click a bar to enlarge it; click <i>all</i> to go back. Arrow keys move among the bars.")
-    return f'<section class="block"><h3>Call chains of the waiting</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
+    return f'<section class="block"><h3>Call chains of waiting cores</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
 
 
 def of_name(p: Point, name: str, kind: str, wait_share: float) -> str:
@@ -36,7 +36,7 @@ def of_name(p: Point, name: str, kind: str, wait_share: float) -> str:
         return ""
     whole = sum(one.waiting for one in found)
     said = "".join(f"<li>{esc(percent(one.waiting / whole))} {_words(one)}</li>" for one in by_functions(found)[:SHOWN])
-    note = " ".join(("Call chains of the waiting cores, from samples.", esc(stores_note(p, name, kind)))).strip()
+    note = " ".join(("Call chains of waiting cores, from samples.", esc(stores_note(p, name, kind)))).strip()
     return f'<p class="unit">{note}</p><ul class="chains">{said}</ul>{graph(found)}'
 
 

@@ -73,7 +73,7 @@ def _writers(line: dict[str, Any]) -> str:
     if not line["writers"] or line["after_writes"] is None:
         return functions(line["writers"])
     if not has_writers(line):
-        return f'<span class="quiet">no other core for {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
+        return f'<span class="quiet">no other core before {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
     return f'{functions(line["writers"])} <span class="quiet">(before {esc(percent(line["after_writes"]))} of the waiting)</span>'
 
 
@@ -190,13 +190,13 @@ def section(p: Point) -> str:
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in seen([part for one in lines for part in split(one)], most))
     said = p.record.get("bottleneck")
-    summary = f'<p class="bottleneck">The run says: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
+    summary = f'<p class="bottleneck">Bottleneck: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
-            'are one entry, with the number of those that cores waited for. Percentages of writers are of the transactions before which '
-            'another core wrote the line, those of waiters of the waiting for the entry. Open an entry to see its bytes and '
-            'its pairs of writer and waiter.'
+            'are one entry, with the number of those that cores waited for. Percentages of writers are shares of the transactions '
+            'that follow a write by another core; those of waiters are shares of the waiting for the entry. Open an entry to see '
+            'its bytes and its pairs of writer and waiter.'
             f'{_reach(p, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 

@@ -25,7 +25,7 @@ def _block(title: str, note: str, head: Iterable[str], rows: Sequence[tuple[str,
 def kinds(p: Point) -> str:
     return _block("Waiting by kind of memory",
                   "Exposed stall and spinning by the line's kind of memory, over all lines and cores. The number of "
-                  "lines is that of lines with a transaction or spinning.",
+                  "lines includes only lines with a transaction or spinning.",
                   ("kind", "lines", *MEASURES), [
                       (esc(one["kind"]), number(one["lines"]), number(one["stall_us"], 1), number(one["spin_us"], 1),
                        esc(percent(one["wait_share"], 1)))
@@ -35,7 +35,7 @@ def kinds(p: Point) -> str:
 def locks(p: Point) -> str:
     return _block("Waiting by lock", "Exposed stall and spinning by lock, over all objects of a kind and all cores. Waiters of "
                   "queued locks read nodes of their own, which do not identify the lock. These nodes have rows of their own. The number of "
-                  "lines is that of lines with a transaction or spinning.",
+                  "lines includes only lines with a transaction or spinning.",
                   ("lock", "of all waiting", "waiting functions", "stall (µs)", "spinning (µs)", "lines", "form"), [
                       (code(one["lock"]), esc(percent(one["wait_share"], 1)), function_list(one["waiters"]), number(one["stall_us"], 1),
                        number(one["spin_us"], 1), number(one["lines"]), esc(one["form"]))

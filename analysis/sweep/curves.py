@@ -72,8 +72,8 @@ def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
     panels = [dict(zip(wanted.by[1:], combination, strict=True)) for combination in product(*(values[n] for n in wanted.by[1:]))]
     panels = [p for p in panels if _select(rows, p)]
     if len(panels) > MOST_PANELS:
-        raise RunDirectoryError(f"--plot: {wanted}: has {len(panels)} panels: expected at most {MOST_PANELS}, so fewer axes after the "
-                                "first one behind the bar")
+        raise RunDirectoryError(f"--plot: {wanted}: has {len(panels)} panels: expected at most {MOST_PANELS}; name fewer "
+                                "axes after |")
     columns = min(len(panels), 3 if wide else 1)
     lines = -(-len(panels) // columns)
     with style.house():

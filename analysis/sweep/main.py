@@ -49,7 +49,7 @@ def _curve(sweep: Sweep, wanted: Expression, written: list[str]) -> str:
         return ""
     means = curves.averaged(sweep, wanted)
     over = f"; points are means over {', '.join(means)}." if means else " over the windows, where known."
-    caption = f"Error bars are standard errors{over}{' A dashed curve lies on another one.' if wanted.by else ''}"
+    caption = f"Error bars are standard errors{over}{' A dashed curve coincides with another one.' if wanted.by else ''}"
     if failed := curves.lacking(sweep, wanted):
         caption += (f" {failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for "
                     "this reason.")

@@ -40,12 +40,12 @@ CONSISTENT = [
     {**own(1, 220, 0, "none"), "buffer_wait": True, "latency": None}]
 BROKEN = {
     "latency is the sum of its segments": access(2, 300, 10, "cold", link=9),
-    "a transaction takes time and stalls its core for at most this time": access(2, 300, 10, "cold", exposed=11),
-    "time on links and links that were crossed belong together": access(2, 300, 10, "cold", supplier_chip=0, hops=0),
-    "a line crosses no link without a supplier or an upgrade": own(2, 300, 10, "cold", hops=1, cache=8, link=2),
+    "a transaction takes time, and stalls its core no longer than that": access(2, 300, 10, "cold", exposed=11),
+    "a transaction spends time on links exactly if it crosses links": access(2, 300, 10, "cold", supplier_chip=0, hops=0),
+    "only a transaction with a supplier, or an upgrade, crosses links": own(2, 300, 10, "cold", hops=1, cache=8, link=2),
     "a line from another chip crosses a link": access(2, 300, 10, "cold", hops=0, link=0, responder=10),
-    "what DRAM sends has a supplier": own(2, 300, 10, "cold", cache=1, dram=9),
-    "an access behind an older one of its core to the line counts this as waiting": access(0, 110, 200, "capacity", writer=0),
+    "a transaction that reads DRAM has a supplier": own(2, 300, 10, "cold", cache=1, dram=9),
+    "an access that waits for an older one of its core to the line counts this as waiting": access(0, 110, 200, "capacity", writer=0),
     "cold: the core has not had the line": access(0, 300, 10, "cold"),
     "upgrade: the access writes": own(1, 300, 10, "upgrade", writer=1),
     "upgrade: the line does not come from memory": access(1, 300, 10, "upgrade", "store", link=2, dram=8, writer=1),
@@ -58,9 +58,10 @@ BROKEN = {
         own(1, 300, 10, "capacity", "store", supplier="own", writer=1),
     "secondary: an older access or a prefetch of the core brings the line":
         own(1, 300, 10, "secondary", segment="queue", writer=1),
-    "secondary: no controller sends the line for it, and its latency is waiting, and the cache's of a write":
+    "secondary: no controller sends the line for it; its latency is waiting, plus the cache lookup of a write":
         own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
-    "every transaction has a class, and is marked if it is secondary": access(1, 300, 10, "capacity", writer=1, secondary_miss=True),
+    "every transaction has a class, and is marked secondary exactly if that is its class":
+        access(1, 300, 10, "capacity", writer=1, secondary_miss=True),
 }
 
 
@@ -157,7 +158,7 @@ def test_what_happened_before_the_log_contradicts_nothing(tmp_path: Path) -> Non
 def test_the_text_names_transactions_that_have_no_class() -> None:
     broken = {"rule": "every transaction has a class", "transactions": 2, "examples": []}
     point = {"point": "p", "transactions": 3, "classes": {"none": 2, "true_sharing": 1}, "contradictions": [broken]}
-    assert list(audit.text({"points": [point]}))[1:] == ["  none 2, true sharing 1", "  2 contradict: every transaction has a class"]
+    assert list(audit.text({"points": [point]}))[1:] == ["  none 2, true sharing 1", "  2 violate: every transaction has a class"]
 
 
 def test_the_text_of_a_point_without_transactions_is_one_line() -> None:

@@ -423,9 +423,9 @@ def test_a_condition_that_needs_a_figure_without_a_difference_cannot_be_tested(e
 
 @pytest.mark.parametrize(("expression", "says"), [
     ("throughput_per_s = 3", '"=" at character 18: expected <, <=, > or >=, such as'),
-    ("throughput_per_s <", "the end is too early: expected a number"),
+    ("throughput_per_s <", "the condition ends too early: expected a number"),
     ("us_per_op > 3 busy < 1", '"busy" at character 15: expected'),
-    ("", "the end is too early: expected"),
+    ("", "the condition ends too early: expected"),
 ])
 def test_an_error_in_a_condition_says_where_it_is(expression: str, says: str) -> None:
     with pytest.raises(condition.ConditionError) as error:

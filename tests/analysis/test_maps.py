@@ -99,7 +99,7 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
                 miss="false_sharing")
     assert [(code.function, code.count) for code in line.unplaced] == [("f9", 6)]
     (note,) = text.unplaced(line)
-    assert note.startswith("f9 has written this line at bytes that are not known") and "before 75% of the transactions" in note
+    assert note.startswith("f9 has written this line at unknown bytes") and "before 75% of the transactions" in note
     found = advice(line)[0]
     assert found.kind == "false_sharing" and found.text.endswith(" What f9 writes in this line needs another line, too.")
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced

@@ -215,7 +215,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(RunDirectoryError, match="run/figures/.*.png: No space left on device: expected room there"):
+    with pytest.raises(RunDirectoryError, match="run/figures/.*.png: No space left on device: expected free space"):
         write_report(folder)
 
 
@@ -254,7 +254,7 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
 def test_a_card_says_which_part_of_the_waiting_follows_a_write() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 12)
     first, pair = found["lines"][0], {**found["pairs"][0], "spin": 0}
-    for tenths, said in ((3, "w 100\u202f% (before 30\u202f% of the waiting)"), (1, "no other core for 90\u202f% of the waiting")):
+    for tenths, said in ((3, "w 100\u202f% (before 30\u202f% of the waiting)"), (1, "no other core before 90\u202f% of the waiting")):
         found["pairs"] = [{**pair, "writer": None, "writer_function": None, "waiter_function": "map",
                            "stall": (10 - tenths) * first["stall"]},
                           {**pair, "writer_function": "w", "waiter_function": "r", "stall": tenths * first["stall"]}]

@@ -154,7 +154,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Pat
 
     monkeypatch.setattr("analysis.sweep.main.write_report", full)
     assert main([str(folder)]) == 2
-    assert capsys.readouterr().err == f"{tmp_path}/figures/a.png: No space left on device: expected room there\n"
+    assert capsys.readouterr().err == f"{tmp_path}/figures/a.png: No space left on device: expected free space\n"
 
 
 def test_the_command_report_writes_a_sweeps_report_and_no_runs_report_into_its_folder(
@@ -206,7 +206,7 @@ def test_an_expression_takes_the_beginning_of_a_name_and_names_curves_and_panels
 @pytest.mark.parametrize("text, error", [
     ("throughput", "expected FIGURE ~ AXIS or FIGURE ~ AXIS | AXIS, .."),
     ("throughput ~ core", 'no parameter called "core": expected a known name, such as cores'),
-    ("s ~ cores", '"s" is the beginning of several figures: expected one of stderr_per_s, seconds'),
+    ("s ~ cores", '"s" begins the names of several figures: expected one of stderr_per_s, seconds'),
     ("troughput ~ cores", 'no figure called "troughput": expected a known name, such as throughput_per_s'),
 ])
 def test_a_mistake_in_an_expression_is_answered_by_the_nearest_name(sweep: Sweep, text: str, error: str) -> None:

@@ -78,11 +78,11 @@ def test_the_check_finds_a_wrong_number_in_a_text() -> None:
     (b"\xff\xfe", "is not a text file: expected a script file in TOML"),
     (b'title = "t"', "no script: expected the keys title and script"),
     (b'titel = "t"', 'no key called "titel": expected a known name, such as title'),
-    (b'title = "t"\nscript = 3', "script: 3: expected a text"),
-    (b'title = "t"\nscript = "c0 ld A@n0"\nset = "chips=1"', "set: chips=1: expected a list of texts"),
-    (b'title = "t"\nscript = "c0 ld A@n0"\nset = [1]', "set: [1]: expected a list of texts"),
-    (b'title = "t"\nscript = "c0 ld A@n0"\ncores = "x"', "cores: x: expected a whole number from 0 on"),
-    (b'title = "t"\nscript = "c0 ld A@n0"\nseed = -1', "seed: -1: expected a whole number from 0 on"),
+    (b'title = "t"\nscript = 3', "script: 3: expected a string"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nset = "chips=1"', "set: chips=1: expected a list of strings"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nset = [1]', "set: [1]: expected a list of strings"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\ncores = "x"', "cores: x: expected a whole number from 0"),
+    (b'title = "t"\nscript = "c0 ld A@n0"\nseed = -1', "seed: -1: expected a whole number from 0"),
     (b'title = "t"\nscript = "c0 ld A@n0"\nsteps = [1]', "steps: [1]: expected tables"),
 ])
 def test_a_damaged_script_file_is_a_user_error(tmp_path: Path, content: bytes, says: str) -> None:

@@ -64,7 +64,7 @@ def test_help_and_documentation_list_the_examples(moscope: Moscope) -> None:
 def test_a_file_of_another_kind_is_no_script_file(tmp_path: Path) -> None:
     picture = tmp_path / "x.png"
     picture.touch()
-    with pytest.raises(UserError, match=r"x\.png: is no script file: expected a file whose name ends in \.toml"):
+    with pytest.raises(UserError, match=r"x\.png: is not a script file: expected a file whose name ends in \.toml"):
         options.chosen(Shared(), str(picture), None, None)
 
 

@@ -32,7 +32,7 @@ def chosen(shared: Shared, script: str | None, example: str | None, protocol: st
     if script is not None and examples.is_file(script):
         shown = examples.read(Path(script))
     elif script is not None and os.path.exists(script):
-        raise UserError(f"{script}: is no script file: expected a file whose name ends in .toml, or accesses such as c0 ld A@n0")
+        raise UserError(f"{script}: is not a script file: expected a file whose name ends in .toml, or accesses such as c0 ld A@n0")
     spec = shown.spec if shown else Spec(script or "", shared.machine)
     if "machine" in shared.given:
         spec = replace(spec, machine=shared.machine)

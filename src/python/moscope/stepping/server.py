@@ -92,7 +92,7 @@ def _posted() -> object:
     try:
         return json.loads(request.body.read())
     except ValueError:
-        raise UserError("request: is no JSON: expected an object with keys of a spec") from None
+        raise UserError("request: is not JSON: expected an object with keys of a spec") from None
 
 
 def application(session: Session) -> bottle.Bottle:

@@ -78,7 +78,7 @@ def _number(given: dict[str, Any], key: str, most: int) -> int:
 def _text(given: dict[str, Any], key: str) -> str:
     value = given.get(key)
     if not isinstance(value, str):
-        raise _refuse(key, value, "a text")
+        raise _refuse(key, value, "a string")
     return value
 
 

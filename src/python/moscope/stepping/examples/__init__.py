@@ -27,9 +27,9 @@ from moscope.stepping.spec import Spec
 
 FOLDER = Path(__file__).parent
 KEYS: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(("title", "script", "machine", "protocol", "caches"), (str, "a text")),
-    **dict.fromkeys(("cores", "homes", "seed"), (int, "a whole number from 0 on")),
-    "set": (list, "a list of texts"), "steps": (list, "tables"), "checked": (bool, "true or false")}
+    **dict.fromkeys(("title", "script", "machine", "protocol", "caches"), (str, "a string")),
+    **dict.fromkeys(("cores", "homes", "seed"), (int, "a whole number from 0")),
+    "set": (list, "a list of strings"), "steps": (list, "tables"), "checked": (bool, "true or false")}
 ITEMS: dict[str, type] = {"set": str, "steps": dict}
 
 

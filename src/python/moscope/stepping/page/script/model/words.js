@@ -57,7 +57,7 @@ export function linksOf(message) {
 export function sentence(app, moment) {
   const { history } = app;
   const { trace } = history;
-  if (!moment) return "The beginning: no access has been issued. → steps on, ? lists all keys.";
+  if (!moment) return "The beginning: no access has been issued. → steps forward, ? lists all keys.";
   const access = trace.accesses[moment.access];
   const name = lineName(history, moment.line);
   if (moment.kind === "change") return `${moment.places.join(", ") || "An access"} changes ${name} without a transition.`;
