@@ -96,7 +96,7 @@ def test_a_search_that_finds_no_script_in_time_says_so(subject: Any, monkeypatch
     for name in ("new.toml", "old.toml"):
         origin = Origin("MSI", "small", (), 2, "tiny", 1)
         assert counterexample.make(subject("MSI", 2), origin, 10, 1, 3, tmp_path / name, say=said.append) is None
-    none = "no script was written: none was found that repeats the failure within 3 s"
+    none = "no script was written: none that repeats the failure was found within 3 s"
     assert said == [none, f"{none}; {tmp_path / 'old.toml'} is from an earlier run"]
 
 

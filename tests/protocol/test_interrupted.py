@@ -16,7 +16,7 @@ from moscope.errors import UserError
 from moscope.protocol.testing import without_script
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("c.toml: Permission denied: expected a file that can be written")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("c.toml: Permission denied: expected a writable file")])
 def test_a_failed_check_keeps_its_answer_if_its_script_cannot_be_made(error: BaseException) -> None:
     def fails() -> int:
         raise error

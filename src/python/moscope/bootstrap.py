@@ -325,7 +325,7 @@ def ensure_checks(libraries: list[Path], voice: Voice) -> None:
     stale = [library for library in libraries if not digest or not belongs(library, digest)]
     if not stale:
         return
-    voice.say(f"building {', '.join(library.name for library in stale)} (once per change of the sources)")
+    voice.say(f"building {', '.join(library.name for library in stale)} (after a change of the sources)")
     install_packages(voice)
     scons(Path(sys.prefix), [str(library.relative_to(paths.root())) for library in stale], voice)
     if digest:  # the digest of the earlier build, so that an edit made meanwhile causes another build
@@ -427,7 +427,7 @@ def main(argv: list[str]) -> NoReturn:
         print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
-        print(f"moscope: {error.filename}: {error.strerror}: expected a folder that can be written, with space left", file=sys.stderr)
+        print(f"moscope: {error.filename}: {error.strerror}: expected a writable folder with free space", file=sys.stderr)
         sys.exit(UserError.exit_code)
     except KeyboardInterrupt:
         print("moscope: interrupted; the next start continues from here", file=sys.stderr)

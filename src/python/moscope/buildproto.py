@@ -187,7 +187,7 @@ def in_the_protocols_words(text: str, slicc: Path, root: Path) -> str:
             before = path.read_text(encoding="utf-8", errors="replace").splitlines()[:line] if path.is_file() else []
             at = next((AT.search(text) for text in reversed(before) if AT.search(text)), None)
             where = f"{slicc.parent / at['file']}:{at['line']}" if at else f"{slicc}:1"
-        found[f"{where}: error: in C++: {error['text']}: expected another name or value, or none of moscope's own names"] = None
+        found[f"{where}: error: in C++: {error['text']}: expected a name that neither C++ nor moscope uses, or another value"] = None
     more = [f"and {len(found) - MOST_ERRORS} more"] if len(found) > MOST_ERRORS else []
     return "\n".join([*list(found)[:MOST_ERRORS], *more])
 

@@ -22,7 +22,7 @@ def build(folder: Path, report: Callable[[str], None]) -> list[str]:
                    str(folder)]
         report(f"building the site from {source}")
         if bootstrap.run_logged(command, log, voice, bootstrap.clean_environment()) != 0:
-            raise SimulatorBug(f"Sphinx: ended with an error:\n{bootstrap.tail(log)}")
+            raise SimulatorBug(f"Sphinx: failed:\n{bootstrap.tail(log)}")
         warnings = found.read_text(encoding="utf-8").splitlines() if found.exists() else []
     (folder / ".buildinfo").unlink(missing_ok=True)
     return [w.replace(f"{paths.root()}/", "") for w in warnings if w.strip()]

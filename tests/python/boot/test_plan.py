@@ -31,7 +31,7 @@ def test_only_a_linux_kernel_is_said_to_lack_modules(tmp_path: Path, image: Path
     wanted = replace(SHARED, out=tmp_path / "out"), plan.Options(kernel=str(image))
     assert plan.make(*wanted).remarks == [], "a file of another kind"
     monkeypatch.setattr(plan.kernel, "release_of", lambda path: "6.1.0-mine")
-    assert plan.make(*wanted).remarks == [f"no modules of {image} were found: the kernel has to have all drivers of the guest built in"]
+    assert plan.make(*wanted).remarks == [f"no modules of {image} were found: the kernel must have all drivers of the guest built in"]
 
 
 def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: Path, image: Path) -> None:
@@ -40,7 +40,7 @@ def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: P
     assert refusal(tmp_path, kernel=kernel, cores=0).startswith("--cores: 0: expected 1 to 48")
     assert refusal(tmp_path, kernel=kernel, memory_per_node="1GB").startswith("--memory-per-node: ")
     assert refusal(tmp_path, kernel=kernel, disk=tmp_path / "no").startswith(f"--disk: {tmp_path / 'no'}: No such file")
-    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith(": is a folder: expected a file that can be read")
+    assert refusal(tmp_path, kernel=kernel, disk=tmp_path).endswith(": is a folder: expected a readable file")
     assert refusal(tmp_path, kernel=kernel, script=image, initrd=image).startswith("--script: ")
     assert refusal(tmp_path, kernel=kernel, packages=("ethtool",), initrd=image).startswith("--with: ")
     assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")
@@ -64,7 +64,7 @@ def test_a_device_and_a_pipe_are_refused_by_their_option(tmp_path: Path, image: 
 def test_results_are_not_put_among_other_files(tmp_path: Path, image: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine").touch()
-    assert "holds files that are no results" in refusal(tmp_path, kernel=str(image))
+    assert "holds files that moscope did not write" in refusal(tmp_path, kernel=str(image))
 
 
 def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image: Path) -> None:
@@ -142,12 +142,12 @@ def test_another_seed_or_machine_beside_a_checkpoint_is_refused(tmp_path: Path, 
     said = refusal(tmp_path, Shared(seed=1, given=frozenset({"seed"})), resume=checkpoint)
     assert said == f"--seed: 1: {checkpoint} continues with its own seed, 7: expected that seed, or no --seed"
     said = refusal(tmp_path, Shared(machine="opteron48_straight", given=frozenset({"machine"})), resume=checkpoint)
-    assert said.startswith(f"--machine opteron48_straight: {checkpoint} was taken of another machine, opteron48 (differs: hops)")
+    assert said.startswith(f"--machine opteron48_straight: {checkpoint} is from another machine, opteron48 (differs: hops)")
     # Nothing that a boot depends on differs, but the results would name a machine that the user did not mean.
     renamed = tmp_path / "mine.py"
     renamed.write_text((configs_dir() / "opteron48.py").read_text().replace('name="opteron48"', 'name="mine"'))
     said = refusal(tmp_path, Shared(machine=str(renamed), given=frozenset({"machine"})), resume=checkpoint)
-    assert "was taken of another machine, opteron48: " in said
+    assert "is from another machine, opteron48: " in said
     said = refusal(tmp_path, Shared(sets=["topology=straight_ladder"]), resume=checkpoint)
     assert said.startswith("--set topology=straight_ladder: ") and "(differs: hops)" in said
     assert "(differs: memory_per_node)" in refusal(tmp_path, Shared(sets=["memory_per_node=1GiB"]), resume=checkpoint)
@@ -181,7 +181,7 @@ def test_a_script_is_refused_where_the_checkpoints_machine_runs_one(tmp_path: Pa
     monkeypatch.setattr(engine, "checkpoint_config", lambda _: json.dumps(config))
     script = tmp_path / "job.sh"
     script.write_text("echo hello\n")
-    assert "runs a script, so no shell waits" in refusal(tmp_path, resume=checkpoint, script=script)
+    assert "is from a boot with a script, so no shell is waiting" in refusal(tmp_path, resume=checkpoint, script=script)
 
 
 def test_a_disk_that_is_gone_or_changed_since_is_refused(tmp_path: Path, checkpoint: Path) -> None:

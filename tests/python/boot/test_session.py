@@ -213,7 +213,7 @@ def test_an_instruction_that_the_model_lacks_is_a_simulator_bug(fake: Fake, tmp_
     outcome, document, log = run.run(wanted)
     jsonio.validate(document)
     assert result.exit_code(wanted, outcome) == 5
-    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the guest uses what the model lacks: 0f 0f")
+    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the guest uses a feature that the model lacks: 0f 0f")
 
 
 def test_an_interrupted_run_keeps_what_it_has(fake: Fake, tmp_path: Path) -> None:

@@ -33,12 +33,12 @@ def test_without_a_name_the_error_says_how_to_give_one(monkeypatch: pytest.Monke
 def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("gem5")
     for name in ("notes", "absent"):
-        with pytest.raises(UserError, match="is no program"):
+        with pytest.raises(UserError, match="is not a program"):
             binary.find(tmp_path / name)
 
 
 def test_a_program_that_is_no_gem5_is_refused_with_its_words() -> None:
-    with pytest.raises(UserError, match="is no gem5"):
+    with pytest.raises(UserError, match="is not gem5"):
         binary.ask(Path("/bin/echo"))
 
 

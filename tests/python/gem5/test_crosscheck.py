@@ -177,7 +177,7 @@ def states(**held: str) -> Observed:
 @pytest.mark.parametrize("left, what", [
     (states(L1Cache_0="M", L1Cache_1="S"), "beside others"),
     (states(L1Cache_0="O", L3Cache_1="O"), "several owners"),
-    (states(L1Cache_0="IS"), "not at rest"),
+    (states(L1Cache_0="IS"), "in a transient state"),
     (states(L1Cache_0="E", Directory_0="S"), "its home says S"),
 ])
 def test_states_that_exclude_each_other_are_found(subject: crosscheck.Subject, left: Observed, what: str) -> None:

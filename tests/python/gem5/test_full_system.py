@@ -120,7 +120,7 @@ def test_an_unknown_kernel_and_a_file_that_is_no_kernel_are_refused(moscope: Mos
     assert got.returncode == 2 and "stock" in got.stderr
     (tmp_path / "notes").write_text("no kernel")
     got = run(moscope, gem5, tmp_path / "notes")
-    assert got.returncode == 2 and "is no kernel image" in got.stderr
+    assert got.returncode == 2 and "is not a kernel image" in got.stderr
 
 
 def test_memory_of_which_the_first_node_has_too_much_is_refused(moscope: Moscope, fake_gem5: Fake, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_the_speed_ratio_compares_instructions_per_cpu_second_and_has_to_reach_a
 def test_the_speeds_are_not_compared_without_a_gem5_or_with_processes(moscope: Moscope, fake_gem5: Fake,
                                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEM5", raising=False)
-    for options, what in (((), "gem5: none is named: expected --gem5 PATH"), (("--gem5", str(fake_gem5(x86=False))), "without x86"),
+    for options, what in (((), "gem5: no binary is given: expected --gem5 PATH"), (("--gem5", str(fake_gem5(x86=False))), "without x86"),
                           (("--workload", "exim"), "exim")):
         got = moscope("bench", "gem5", "--machine", "small", "--cores", "2", *options)
         assert got.returncode == 2 and what in got.stderr

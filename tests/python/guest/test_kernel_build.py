@@ -77,7 +77,7 @@ def test_only_linux_6_1_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"is Linux 6.6.3: expected 6.1.y"):
         kernel_source.own(tree(tmp_path / "new", "6.6.3"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="is no Linux source tree"):
+    with pytest.raises(UserError, match="is not a Linux source tree"):
         kernel_source.own(tmp_path / "empty")
 
 

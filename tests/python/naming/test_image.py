@@ -76,7 +76,7 @@ def test_the_payload_of_a_bzimage_is_unpacked(compress) -> None:
 
 
 def test_a_damaged_payload_and_a_file_that_is_no_kernel_are_user_errors(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is no kernel image: expected .*"):
+    with pytest.raises(UserError, match="is not a kernel image: expected .*"):
         image.payload(b"#!/bin/sh" + bytes(2000))
     with pytest.raises(unpack.CannotUnpack):
         unpack.unpack(gzip.compress(VMLINUX)[:40] + bytes(40))

@@ -65,7 +65,7 @@ def run_qemu(planned: plan.Plan, machine: Machine) -> float:
                        config["memory_per_node"])
     finished = qemu.run(guest, QEMU_SECONDS)
     if finished.status != 0 or LAST not in finished.console:
-        raise SimulatorBug(f"bench boot: QEMU did not end as it should ({finished.status}):\n{tail(finished.console.encode())}")
+        raise SimulatorBug(f"bench boot: QEMU ended abnormally ({finished.status}):\n{tail(finished.console.encode())}")
     return round(finished.host_s, 3)
 
 

@@ -43,7 +43,7 @@ def side(point: dict[str, Any]) -> dict[str, float]:
 def document(machine: str, version: str, ours: dict[str, Any], theirs: dict[str, Any], load: list[float]) -> dict[str, Any]:
     here, there = side(ours), side(theirs)
     if not there["mips"]:
-        raise binary.Gem5Died(f"{theirs['workload']}: it has executed no instruction in the window")
+        raise binary.Gem5Died(f"{theirs['workload']}: executed no instruction in the window")
     ratio = here["mips"] / there["mips"]
     return {"schema": SCHEMA, "ok": ratio >= LEAST_RATIO, "machine": machine, "workload": ours["workload"], "cores": ours["cores"],
             "engine": f"gem5 {version}", "ratio": ratio, "moscope": here, "gem5": there, "load": load, "bars": {"ratio": LEAST_RATIO}}

@@ -92,7 +92,7 @@ def make(shared: Shared, options: Options, machine: Machine | None = None) -> Pl
     for name, path in inputs.items():
         _check_stays(name, path, out)
     if options.checkpoint_at == "":
-        raise UserError('--checkpoint-at: "": expected a text that the console will show, or "ready"')
+        raise UserError('--checkpoint-at: "": expected text that the console will show, or "ready"')
     plan = _resumed(shared, options, out) if options.resume else _fresh(shared, options, out, machine)
     if options.pcap:
         _check_stays("--pcap", options.pcap, out)
@@ -121,13 +121,13 @@ def _pcap(path: Path, config: dict[str, Any], inputs: Mapping[str, Path]) -> str
     try:
         path.open("wb").close()
     except OSError as error:
-        raise UserError(f"--pcap: {path}: {error.strerror}: expected a file that can be written") from error
+        raise UserError(f"--pcap: {path}: {error.strerror}: expected a writable file") from error
     return str(path.absolute())
 
 
 def _check_readable(name: str, path: Path) -> None:
     if why := readable.fault(path):
-        raise UserError(f"{name}: {path}: {why}: expected a file that can be read")
+        raise UserError(f"{name}: {path}: {why}: expected a readable file")
 
 
 def _check_utf8(name: str, text: str) -> None:
@@ -177,11 +177,11 @@ def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None)
         built = initramfs.build(chosen, shared.say, options.script, {**packaged, **options.programs})
         config["initrd"] = str(built.path)
         if chosen.modules is None and chosen.release and not chosen.append:
-            remarks.append(f"no modules of {chosen.image} were found: the kernel has to have all drivers of the guest built in")
+            remarks.append(f"no modules of {chosen.image} were found: the kernel must have all drivers of the guest built in")
     elif options.script:
-        raise UserError(f"--script: {chosen.image} is no Linux kernel: expected a Linux kernel")
+        raise UserError(f"--script: {chosen.image} is not a Linux kernel: expected a Linux kernel")
     elif options.packages:
-        raise UserError(f"--with: {chosen.image} is no Linux kernel: expected a Linux kernel")
+        raise UserError(f"--with: {chosen.image} is not a Linux kernel: expected a Linux kernel")
     info["prompts"] = options.initrd is None and chosen.is_linux
     return Plan(config, out, marker(options.checkpoint_at), prompts=info["prompts"], remarks=remarks)
 
@@ -198,7 +198,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
                "disk": _disk_of(options, config["info"].get("disk"), out)}
     if options.script and config["info"].get("script"):
-        raise UserError(f"--script: {options.script}: {options.resume} was taken of a machine that runs a script, so no shell waits: "
+        raise UserError(f"--script: {options.script}: {options.resume} is from a boot with a script, so no shell is waiting: "
                         "expected no --script, or a checkpoint of a boot without a script")
     typed = script_lines(options.script) if options.script else None
     config["info"]["script"] = bool(config["info"].get("script") or options.script)
@@ -226,7 +226,7 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
     other = [key for key, value in wanted.items() if config.get(key) != value]
     if machine.name != config["info"]["machine"] or other:
         differs = f" (differs: {', '.join(other)})" if other else ""
-        raise UserError(f"{' '.join(named + changed)}: {checkpoint} was taken of another machine, {config['info']['machine']}"
+        raise UserError(f"{' '.join(named + changed)}: {checkpoint} is from another machine, {config['info']['machine']}"
                         f"{differs}: expected none of these options, or a boot from the start")
 
 
@@ -234,7 +234,7 @@ def _disk_of(options: Options, recorded: dict[str, str] | None, out: Path) -> st
     """The disk of a checkpoint's machine: the original file or a copy with the same contents."""
     if recorded is None:
         if options.disk:
-            raise UserError(f"{options.resume}: was taken of a machine without a disk: expected no --disk")
+            raise UserError(f"{options.resume}: is from a machine without a disk: expected no --disk")
         return ""
     path = options.disk or Path(recorded["file"])
     if not path.is_file():

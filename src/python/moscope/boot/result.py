@@ -74,7 +74,7 @@ def remarks(plan: Plan, outcome: Outcome) -> list[str]:
 def death(outcome: Outcome, log: bytes) -> errors.MoscopeError:
     """The error of a guest that died, or that used an instruction the model lacks: the cause, the last console lines, the
     registers."""
-    how = DEATHS.get(outcome.ended, "the guest uses what the model lacks") + (f": {outcome.detail}" if outcome.detail else "")
+    how = DEATHS.get(outcome.ended, "the guest uses a feature that the model lacks") + (f": {outcome.detail}" if outcome.detail else "")
     kind = errors.SimulatorBug if outcome.ended == LACKING else errors.GuestDied
     return kind(f"{how}\n--- the console's last lines\n{session.tail(log)}\n--- registers\n{outcome.registers}")
 

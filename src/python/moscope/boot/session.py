@@ -218,7 +218,7 @@ def script_status(log: bytes) -> int | None:
 def panic_reason(log: bytes) -> str:
     """Why Linux has given up, from its console."""
     found = PANIC_REASON.findall(log)
-    return found[-1].decode(errors="replace").strip() if found else "the kernel gave up"
+    return found[-1].decode(errors="replace").strip() if found else "the kernel panicked without a message"
 
 
 def tail(log: bytes, lines: int = 25) -> str:

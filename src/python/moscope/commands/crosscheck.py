@@ -71,10 +71,10 @@ def _print(document: dict[str, Any]) -> None:
     counts = document["transitions"]
     print(f"{document['protocol']} on {document['machine']}, {number(document['cores'], 'core')}, {document['accesses']:,} accesses "
           f"{document['mode']}")
-    print(f"transitions: {counts['moscope']:,} and on gem5 {counts['gem5']:,}, "
-          f"{'the same' if document['transitions_equal'] else 'not the same'}")
-    print(f"final states: {'the same' if document['states_equal'] else 'not the same'}; "
-          f"messages: {'the same' if document['messages_equal'] else 'not the same'}")
+    print(f"transitions: {counts['moscope']:,} on moscope, {counts['gem5']:,} on gem5, "
+          f"{'identical' if document['transitions_equal'] else 'different'}")
+    print(f"final states: {'identical' if document['states_equal'] else 'different'}; "
+          f"messages: {'identical' if document['messages_equal'] else 'different'}")
     if document["mode"] != "together":  # where accesses wait for each other, and not for the same ones on both
         print(f"latency: gem5's differs by {100 * document['latency_mean_error']:.1f} % on average, "
               f"{100 * document['latency_max_error']:.1f} % at most")

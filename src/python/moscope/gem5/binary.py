@@ -46,11 +46,11 @@ def find(given: Path | None) -> Path:
     """The binary named on the command line, else by the environment."""
     name, where = (given, "--gem5") if given else (os.environ.get(VARIABLE), VARIABLE)
     if not name:
-        raise UserError("gem5: none is named: expected --gem5 PATH, or the environment variable GEM5, with a gem5 built as "
+        raise UserError("gem5: no binary is given: expected --gem5 PATH, or the environment variable GEM5, with a gem5 built as "
                         "docs/gem5.md says")
     path = Path(name).expanduser()
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise UserError(f"{where}: {path} is no program: expected a gem5 binary, such as build/X86_MOESI_HTAssist/gem5.opt")
+        raise UserError(f"{where}: {path} is not a program: expected a gem5 binary, such as build/X86_MOESI_HTAssist/gem5.opt")
     return path.resolve()
 
 
@@ -66,7 +66,7 @@ def ask(path: Path) -> Gem5:
                             f"version {VERSION}x") from error
     answer = re.search(r"^moscope-gem5: is: (.*)$", got.stdout, re.MULTILINE)
     if got.returncode != 0 or answer is None:
-        raise UserError(f"{path}: is no gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of "
+        raise UserError(f"{path}: is not gem5, or does not run (it ended {ending(got.returncode)}): expected a gem5 binary of "
                         f"version {VERSION}x\n"
                         f"{last_lines(got.stdout + got.stderr)}".rstrip())
     try:
@@ -84,7 +84,7 @@ def require(path: Path, protocol: str, x86: bool = False) -> Gem5:
         raise UserError(f"{path}: is gem5 {gem5.version}: expected version {VERSION}x, whose interfaces configs/gem5 is written for")
     if gem5.protocol != protocol:
         raise UserError(f"{path}: was built with the protocol {gem5.protocol}: expected one built with {protocol}; docs/gem5.md says how, "
-                        "and EXTRAS has to be named again at each build")
+                        "and each build needs EXTRAS again")
     if x86 and not gem5.runs_x86:
         raise UserError(f"{path}: was built without x86: expected one built with USE_X86_ISA=y, to run programs")
     return gem5

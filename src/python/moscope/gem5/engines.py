@@ -13,5 +13,5 @@ def is_gem5(engine: str, gem5: Path | None) -> bool:
     if engine not in ENGINES:
         raise unknown_name("--engine", "engine", engine, ENGINES)
     if gem5 is not None and engine != "gem5":
-        raise UserError(f"--gem5 {gem5}: the engine is {engine}: expected --engine gem5 beside it")
+        raise UserError(f"--gem5 {gem5}: the engine is {engine}: expected --engine gem5, too")
     return engine == "gem5"

@@ -43,7 +43,7 @@ def command_line(machine: Machine, append: str) -> str:
 def vmlinux(chosen: kernel.Kernel, folder: Path) -> tuple[Path, int]:
     """The ELF kernel as a file, and the end of the kernel in memory."""
     if not chosen.is_linux:
-        raise UserError(f"--kernel: {chosen.image} is no Linux kernel: expected one on gem5")
+        raise UserError(f"--kernel: {chosen.image} is not a Linux kernel: expected one on gem5")
     content = image.payload(chosen.image.read_bytes(), str(chosen.image))
     try:
         end = max(s.physical + s.size for s in elf.Elf(content).segments)

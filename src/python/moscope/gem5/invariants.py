@@ -33,7 +33,7 @@ def value_faults(accesses: list[ScriptedAccess], values: list[int], rmw_adds: bo
             a = accesses[i]
             seen = values[i] - 1 if a.op == "rmw" and rmw_adds else values[i]
             if a.op in ("ld", "if", "rmw") and seen not in possible[a.address] | written[a.address]:
-                faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} saw {seen}, which no store left there")
+                faults.append(f"access {i}: core {a.core} {a.op} {a.address:#x} read {seen}, which no store wrote there")
         for address, new in written.items():
             possible[address] = new
         for i in step:  # the value of a load without stores in its step is the only possible value from now on
@@ -58,11 +58,11 @@ def state_faults(observed: Observed, interface: Mapping[str, Any]) -> list[str]:
     for line, copies in sorted(held.items()):
         names = ", ".join(f"{machine}-{version} {state}" for (machine, version, _), state in copies)
         if any(state in ALONE for _, state in copies) and len(copies) > 1:
-            faults.append(f"line {line:#x}: {names}: an only copy beside others")
+            faults.append(f"line {line:#x}: {names}: an exclusive copy while others have copies")
         if sum(state == "O" for _, state in copies) > 1:
             faults.append(f"line {line:#x}: {names}: several owners")
         if any(state not in STABLE for _, state in copies):
-            faults.append(f"line {line:#x}: {names}: not at rest")
+            faults.append(f"line {line:#x}: {names}: in a transient state")
         if any(state in ALONE for _, state in copies) and homes.get(line) in ("S", "S1", "I"):
             faults.append(f"line {line:#x}: {names}, and its home says {homes[line]}")
     return faults

@@ -35,7 +35,7 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
     ending, _ = ran.ending()
     printed = (folder / "program.txt").read_text(encoding="utf-8", errors="replace") if (folder / "program.txt").exists() else ""
     if FAILED.search(printed):
-        raise WorkloadFailed(f"{point.workload}: its results are wrong on gem5: points/{folder.name}/program.txt of the run")
+        raise WorkloadFailed(f"{point.workload}: its results are wrong on gem5: see points/{folder.name}/program.txt of the run")
     if not ran.says(figures.WINDOW_BEGINS):
         raise WorkloadFailed(f"{point.workload}: ended before its window on gem5: {ending}\n{printed}")
     return figures.document(point, figures.window(folder, point.cores, ran), float(machine.core_clock.period), None, " ".join(command))

@@ -58,7 +58,7 @@ def build(kernel: Kernel, say: Say, script: Path | None = None, extra: Mapping[s
         try:
             archive.file(f"moscope/{name}", path.read_bytes(), 0o755)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
+            raise UserError(f"{path}: {error.strerror}: expected a readable file") from error
     return _keep(archive.bytes())
 
 
@@ -76,7 +76,7 @@ def _add_root(archive: Archive, files: Mapping[str, Path]) -> None:
             else:
                 archive.file(name, path.read_bytes(), 0o755 if os.access(path, os.X_OK) else 0o644)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: expected a file that can be read") from error
+            raise UserError(f"{path}: {error.strerror}: expected a readable file") from error
 
 
 def _is_library(path: Path) -> bool:

@@ -188,8 +188,8 @@ def _configure(source: Source, variant: str, work: Path, say: Say) -> str:
     _make(work, ["-s", f"KCONFIG_ALLCONFIG={laid}", "allnoconfig"], say)
     config = (work / ".config").read_text(encoding="utf-8")
     if wrong := kernel_config.disregarded(wanted, config):
-        raise UserError(f"{kernel_config.file_of(variant)}: this kernel does not accept {', '.join(wrong)}: expected options that it has, "
-                        "with all that they depend on")
+        raise UserError(f"{kernel_config.file_of(variant)}: this kernel does not accept {', '.join(wrong)}: expected options of this "
+                        "kernel, with all their dependencies")
     return config
 
 
@@ -222,7 +222,7 @@ def _make(work: Path, arguments: list[str], say: Say) -> None:
             raise
     if running.returncode:
         shown = [f"errors: {len(errors)}, the first of them", *errors[:8]] if errors else ["the last lines were", *last]
-        raise UserError(f"{log}: the kernel does not build: expected a compiler that builds 6.1, and patches that fit it; "
+        raise UserError(f"{log}: the kernel does not build: expected a compiler that builds 6.1, and patches that apply to it; "
                         + "\n".join(shown))
 
 
@@ -231,7 +231,7 @@ def _types(vmlinux: Path, file: Path) -> None:
     got = subprocess.run(["nice", "-n", "19", "pahole", "--btf_gen_floats", f"--btf_encode_detached={file}", str(vmlinux)],
                          capture_output=True, text=True, check=False)
     if got.returncode or not file.is_file():
-        raise UserError("pahole finds no types in the kernel that was built: expected dwarves 1.22 or later; it says "
+        raise UserError("pahole finds no types in the new kernel: expected dwarves 1.22 or later; it says "
                         f"{got.stderr.strip()[-400:]!r}")
 
 
@@ -240,7 +240,7 @@ def _debug(vmlinux: Path, file: Path) -> None:
     command = ["nice", "-n", "19", "objcopy", "--only-keep-debug", "--compress-debug-sections", *(f"--remove-section={n}" for n in UNREAD)]
     got = subprocess.run([*command, str(vmlinux), str(file)], capture_output=True, text=True, check=False)
     if got.returncode:
-        raise UserError(f"objcopy cannot split the debug information off the kernel that was built: expected binutils; it says "
+        raise UserError(f"objcopy cannot split the debug information off the new kernel: expected binutils; it says "
                         f"{got.stderr.strip()[-400:]!r}")
 
 

@@ -41,8 +41,8 @@ class Source:
                    "--anchored", *(f"--exclude={PACKAGE}/{pattern}" for pattern in LEFT_OUT)]
         got = subprocess.run(command, capture_output=True, text=True, check=False)
         if got.returncode:
-            raise UserError(f"{self.place}: does not unpack ({got.stderr.strip().splitlines()[-1:]}): expected room on the disk, "
-                            "or removing the file's folder to fetch it again")
+            raise UserError(f"{self.place}: cannot be unpacked ({got.stderr.strip().splitlines()[-1:]}): expected free disk space "
+                            "and an undamaged archive (remove its folder to fetch it again)")
 
 
 def debian(say: Say) -> Source:
@@ -71,7 +71,7 @@ def version_of(tree: Path) -> str:
     text = makefile.read_text(encoding="utf-8", errors="replace")[:1000] if makefile.is_file() else ""
     parts = [re.search(rf"^{name} = (\d+)$", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
     if not all(parts):
-        raise UserError(f"{tree}: is no Linux source tree: expected one of 6.1.y")
+        raise UserError(f"{tree}: is not a Linux source tree: expected one of 6.1.y")
     version = ".".join(part.group(1) for part in parts if part)
     if not version.startswith("6.1."):
         raise UserError(f"{tree}: is Linux {version}: expected 6.1.y, which the patches are for")
@@ -96,5 +96,5 @@ def apply(patch: Path, tree: Path) -> None:
         elif "ignored" in line and not faults:
             faults.append(f"all hunks of {file}")
     what = ", ".join(faults) or (got.stdout + got.stderr).strip().splitlines()[-1]
-    raise UserError(f"{patch.name}: {what} does not apply: expected a 6.1.y tree near the one that the patch was made for, or a patch "
-                    "made anew")
+    raise UserError(f"{patch.name}: {what} does not apply: expected a 6.1.y tree close to the one that the patch was made for, "
+                    "or an updated patch")

@@ -50,8 +50,8 @@ class Modules:
         if name in ordered or name in self._builtin and name not in self._files:
             return
         if name in on_the_way:
-            raise UserError(f"{self.folder}: the modules {' -> '.join([*on_the_way, name])} need each other: expected modules "
-                            "as they come with a kernel")
+            raise UserError(f"{self.folder}: the modules {' -> '.join([*on_the_way, name])} depend on each other: "
+                            "expected the unmodified modules of a kernel")
         if name not in self._files:
             needed = f", needed by {on_the_way[-1]}" if on_the_way else ""
             raise UserError(f"{self.folder}: has no module {name}{needed}: expected the modules of the kernel that is booted")
@@ -65,7 +65,7 @@ class Modules:
         try:
             return _unpacked(path)
         except (OSError, EOFError, zlib.error, lzma.LZMAError, subprocess.CalledProcessError) as error:
-            raise UserError(f"{path}: does not unpack ({error}): expected the modules as they come with a kernel") from error
+            raise UserError(f"{path}: cannot be unpacked ({error}): expected the unmodified modules of a kernel") from error
 
 
 def _unpacked(path: Path) -> bytes:
@@ -89,7 +89,7 @@ def depends(module: bytes, name: str) -> list[str]:
             if key == b"depends":
                 return [n for n in value.decode("ascii").split(",") if n]
     except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"{name}: is no kernel module ({error}): expected a 64-bit ELF object") from error
+        raise UserError(f"{name}: is not a kernel module ({error}): expected a 64-bit ELF object") from error
     return []
 
 

@@ -53,7 +53,7 @@ def locked(name: str) -> Iterator[None]:
     except OSError as error:
         if error.filename != str(path):
             raise
-        raise UserError(f"{path}: {error.strerror}: expected a cache folder that can be written "
+        raise UserError(f"{path}: {error.strerror}: expected a writable cache folder "
                         "(XDG_CACHE_HOME names it)") from error
 
 
@@ -113,8 +113,8 @@ def depends(names: list[str], say: Say) -> str:
         if got.returncode == 0:
             return got.stdout
         refusal = _last_line(got)
-    raise UserError(f"{', '.join(names)}: dependencies are not known ({refusal}): expected names of Debian packages, and a network that "
-                    "reaches the distribution's archive")
+    raise UserError(f"{', '.join(names)}: the dependencies cannot be determined ({refusal}): expected names of Debian packages, "
+                    "and network access to the distribution's archive")
 
 
 def _remembered(chosen: Path) -> Package | None:
@@ -152,8 +152,8 @@ def _download(name: str, leads_to: str, say: Say, instead: str) -> Package:
         if isinstance(got, Package):
             return got
         refusal = got
-    raise UserError(f"{name}: the package cannot be fetched ({refusal}): expected a network that reaches the distribution's "
-                    f"archive, or else {instead}")
+    raise UserError(f"{name}: the package cannot be fetched ({refusal}): expected network access to the distribution's archive, "
+                    f"or else {instead}")
 
 
 def _package_lists(say: Say) -> Iterator[list[str] | str]:

@@ -130,7 +130,7 @@ class Btf:
         """An array's element type and number of elements."""
         t = self.type(number)
         if t.kind != ARRAY:
-            raise NoType(f"`{self.title(number)}` is no array")
+            raise NoType(f"`{self.title(number)}` is not an array")
         element, _, count = struct.unpack_from("<III", self._data, t.at)
         return element, count
 

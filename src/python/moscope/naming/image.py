@@ -89,7 +89,7 @@ def payload(data: bytes, name: str = "kernel") -> bytes:
     if data.startswith(b"\x7fELF"):
         return data
     if len(data) < 0x250 or data[0x202:0x206] != b"HdrS" or struct.unpack_from("<H", data, 0x206)[0] < 0x208:
-        raise UserError(f"{name}: is no kernel image: expected a bzImage (boot protocol 2.08 or later) or an ELF vmlinux")
+        raise UserError(f"{name}: is not a kernel image: expected a bzImage (boot protocol 2.08 or later) or an ELF vmlinux")
     sectors = data[0x1F1] or 4
     offset, length = struct.unpack_from("<II", data, 0x248)
     start = (sectors + 1) * 512 + offset

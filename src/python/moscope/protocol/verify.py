@@ -70,7 +70,7 @@ def controllers(interface: dict[str, Any], machine: str, sets: Sequence[str], bo
     """The elaborated controllers of the small machine, with one device at most."""
     described = config.load_machine(machine, list(sets))
     if config.cores_together(interface) > 1:
-        raise UserError("protocol verify: two cores share a controller in this protocol: expected a protocol with one for each core")
+        raise UserError("protocol verify: two cores share a controller in this protocol: expected a protocol with one controller per core")
     try:
         small = replace(described, chips=Count(bounds.chips, "--chips"), cores_per_chip=Count(bounds.caches // bounds.chips, "--caches"),
                         topology=Topology("fully_connected", None, "--chips"), routing=config.Routing())
@@ -202,7 +202,7 @@ def explore(program: Path, memory: int, seconds: float, threads: int, quiet: boo
     except OSError as error:
         raise SimulatorBug(f"{program}: {error.strerror}") from error
     if got.returncode == -signal.SIGKILL:
-        raise UserError(f"--memory: {memory >> 20} MiB: the host ended the exploration: expected less than the memory that is free")
+        raise UserError(f"--memory: {memory >> 20} MiB: the host killed the exploration: expected less than the host's free memory")
     if got.returncode != 0:
         raise SimulatorBug(f"the exploration ended with {got.returncode}")
     answer: dict[str, Any] = json.loads(got.stdout)
@@ -217,7 +217,7 @@ def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, m
     refuse_other_protocol(protocol, sets)
     answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     if "asymmetric" in answer:
-        report(f"{answer['asymmetric']}: the protocol does not treat them alike: exploring without symmetry")
+        report(f"{answer['asymmetric']}: the protocol does not treat them as equivalent: exploring without symmetry")
         bounds = dataclasses.replace(bounds, symmetry=False)
         answer = explore(build(protocol, machine, sets, bounds, report), memory, seconds, threads, quiet)
     return answer

@@ -12,10 +12,10 @@ from moscope.errors import UserError
 @command
 def filter_(shared: Shared,
             bytes_: Annotated[str | None, typer.Option("--bytes", metavar="SIZE",
-                                                       help="Data in use, such as 70MiB. Default: the capacity of all caches but "
-                                                            "those of instructions.")] = None,
+                                                       help="Size of the working set, such as 70MiB. Default: the total "
+                                                            "capacity of all caches except instruction caches.")] = None,
             accesses: Annotated[int, typer.Option(metavar="N",
-                                                  help="About how many accesses of all cores together are measured.")] = 1_000_000,
+                                                  help="Approximate number of measured accesses, summed over all cores.")] = 1_000_000,
             ) -> None:
     """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
     from moscope.bench import filter as bench_filter

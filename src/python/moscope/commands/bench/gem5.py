@@ -36,6 +36,6 @@ def gem5(shared: Shared,
         for name in ("moscope", "gem5"):
             one = document[name]
             print(f"  {name:<8} {one['mips']:>9.4f} million instructions per second: {one['instructions']:,} in {one['host_s']:.1f} s, "
-                  f"{one['simulated_ms']:g} ms, cores not idle {one['busy']:.0%} of the time")
+                  f"{one['simulated_ms']:g} ms, cores active {one['busy']:.0%} of the time")
         print(f"  ratio    {document['ratio']:>9.1f} (at least {document['bars']['ratio']:g})")
     return errors.OK if document["ok"] else errors.FOUND

@@ -34,7 +34,7 @@ def run(shared: Shared,
     if not shared.json:
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
         used = f", {document['threads']} host threads" if document["threads"] > 1 else ""
-        print(f"{document['workload']} on {number(document['cores'], 'core')}, {document['simulated_ms']:g} ms, cores not idle "
+        print(f"{document['workload']} on {number(document['cores'], 'core')}, {document['simulated_ms']:g} ms, cores active "
               f"{document['busy']:.0%} of the time{used}")
         spread = ", ".join(f"{mips:.2f}" for mips in document["mips_of_each"])
         costs = ", ".join(f"{cost:.1%}" for cost in document["attribution_overhead_of_each"])

@@ -46,7 +46,7 @@ def check(shared: Shared,
                                                               help="File for the script that repeats a failure. "
                                                                    "Default: PROTOCOL.counterexample.toml.")] = None,
           shrink: Annotated[int, typer.Option(metavar="SECONDS",
-                                              help="Time for shortening that script; 0: write no script.")] = 60,
+                                              help="Time limit for shortening that script; 0: write no script.")] = 60,
           gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                     help="The gem5 binary. Default: the environment variable GEM5.")] = None,
           ) -> int:

@@ -24,7 +24,7 @@ def verify(shared: Shared,
            device: Annotated[str, typer.Option(metavar="LIST", help="Requests of one device: read, write, part (a write to a part of a "
                                                                     "line). Default: no device.")] = "",
            memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit, at which the exploration ends incomplete.")] = "8GiB",
-           seconds: Annotated[int, typer.Option(metavar="N", help="Limit of host time, likewise.")] = 3600,
+           seconds: Annotated[int, typer.Option(metavar="N", help="Limit of host time, at which it also ends incomplete.")] = 3600,
            pending: Annotated[int, typer.Option(metavar="N",
                                                 help="A core or device begins no access while it has more than N messages under way.")] = 2,
            messages: Annotated[int, typer.Option(metavar="N",
@@ -35,14 +35,14 @@ def verify(shared: Shared,
                                                   help="Count states once that differ only in the names of equivalent cores, chips or "
                                                        "lines.")] = True,
            reduce: Annotated[bool, typer.Option("--reduce/--no-reduce",
-                                                help="Explore fewer states: DRAM serves a request at once if the time cannot matter, and "
+                                                help="Explore fewer states: DRAM serves a request at once if its delay cannot matter, and "
                                                      "data that no rule reads is cleared.")] = True,
            threads: Annotated[int, typer.Option(metavar="N", help="Number of host threads; 0: one for each processor.")] = 0,
            counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
                                                                help="File for the script that repeats a violation on the engine. "
                                                                     "Default: as for `protocol check`.")] = None,
            shrink: Annotated[int, typer.Option(metavar="SECONDS",
-                                               help="Time for shortening that script; 0: write no script.")] = 20,
+                                               help="Time limit for shortening that script; 0: write no script.")] = 20,
            ) -> int:
     """Explore every state that a small machine with this protocol can reach, with messages in every order."""
     from moscope.commands.protocol.check import words
@@ -66,7 +66,7 @@ def without_a_script(steps: list[dict[str, Any]], file: Path, seconds: int) -> s
     elif any("device" in step for step in steps):
         why = "the path contains an access of a device"
     else:
-        why = "none was found that fails on the engine"
+        why = "no script that fails on the engine was found"
     return f"no script was written: {why}" + (f"; {file} is from an earlier run" if file.exists() else "")
 
 

@@ -58,7 +58,7 @@ def make(subject: Subject, origin: Origin, ops: int, seed: int, seconds: float, 
     began = time.monotonic()
     found = find(subject, ops, seed, seconds, request, say)
     if found is None or found[0].candidate.hashed is not None:
-        say(f"no script was written: none was found that repeats the failure within {seconds:g} s"
+        say(f"no script was written: none that repeats the failure was found within {seconds:g} s"
             + (f"; {file} is from an earlier run" if file.exists() else ""))
         return None
     shrunk, recorded = found
