@@ -38,8 +38,8 @@ def extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("from moscope.errors import SimulatorBug; raise SimulatorBug('x')", 5, "moscope: simulator bug: x\n"),
     ("raise KeyboardInterrupt", 130, "moscope: interrupted\n"),
     ("import signal; signal.raise_signal(signal.SIGTERM)", 130, "moscope: interrupted\n"),
-    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: expected room where they are written "
-     "(--out, the standard output, the cache)\n"),
+    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: expected free space where they "
+     "are written (--out, standard output, the cache)\n"),
 ])
 def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], body: str, code: int,
                                             text: str) -> None:
@@ -197,7 +197,7 @@ UNUSED = ["compare", "docs", "export", "kernel build", "kernel config", "kernel 
 def test_the_help_of_a_command_without_a_machine_of_its_own_says_that_options_have_no_effect(name: str,
                                                                                            capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*name.split(), "--help"]) == 0
-    assert capfd.readouterr().out.count("Without effect on this command.") == 3
+    assert capfd.readouterr().out.count("No effect on this command.") == 3
 
 
 def test_an_option_without_effect_is_accepted_with_a_remark(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -339,7 +339,7 @@ def test_a_closed_standard_stream_is_no_failure(root: Path, closed: int) -> None
 
 def test_a_closed_standard_output_takes_no_json_result(root: Path) -> None:
     got = in_a_process(root, "os.close(1)", "protocol", "list", "--json")
-    assert (got.returncode, got.stderr) == (2, "standard output: is closed: expected one that takes the result of --json\n")
+    assert (got.returncode, got.stderr) == (2, "standard output: is closed: expected an open one, for the result of --json\n")
 
 
 @pytest.mark.parametrize("seed", ["-1", "100000000000000000000000", str(cli.MOST_SEED + 1)])

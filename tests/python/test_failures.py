@@ -27,7 +27,7 @@ def test_a_moscope_error_is_returned_unchanged() -> None:
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
 def test_a_full_disk_is_a_user_error(number: int) -> None:
     reported = as_error(OSError(number, "full", "/results/run.json"), "x")
-    assert isinstance(reported, UserError) and str(reported).startswith("/results/run.json: full: expected room where they are written")
+    assert isinstance(reported, UserError) and str(reported).startswith("/results/run.json: full: expected free space")
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
@@ -46,7 +46,7 @@ def test_a_working_folder_that_was_removed_is_a_user_error(tmp_path: Path, monke
         Path("run").absolute()
     reported = as_error(caught.value, "x")
     monkeypatch.undo()
-    assert isinstance(reported, UserError) and str(reported).startswith("the working folder: was removed: expected ")
+    assert isinstance(reported, UserError) and str(reported).startswith("the working directory: was removed: expected ")
     assert isinstance(as_error(caught.value, "x"), SimulatorBug), "in a folder that exists"
 
 

@@ -167,7 +167,7 @@ def test_results_go_where_a_link_or_a_parent_leads(tmp_path: Path, given: str) -
 def test_the_parent_of_a_new_folder_is_not_replaced_if_it_holds_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     for adds in (False, True):
-        with pytest.raises(UserError, match="new/..: holds files that are no results"):
+        with pytest.raises(UserError, match="new/..: holds files that moscope did not write"):
             jsonio.check_replaceable(tmp_path / "new" / "..", adds)
 
 
@@ -209,8 +209,8 @@ def test_a_place_where_no_folder_can_be_is_refused_before_any_work(tmp_path: Pat
     (tmp_path / "notes").touch()
     (tmp_path / "astray").symlink_to(tmp_path / "gone")
     jsonio.check_replaceable(tmp_path / "a" / "b")
-    for name, says in (("notes/run", "notes: is a file"), ("astray", "astray: is a link to nowhere"),
-                       ("astray/run", "astray: is a link to nowhere")):
+    for name, says in (("notes/run", "notes: is a file"), ("astray", "astray: is a dangling link"),
+                       ("astray/run", "astray: is a dangling link")):
         with pytest.raises(UserError, match=says):
             jsonio.check_replaceable(tmp_path / name)
     monkeypatch.setattr(os, "access", lambda path, *_: path != tmp_path)

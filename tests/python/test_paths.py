@@ -25,7 +25,7 @@ def test_the_cache_is_in_an_absolute_folder(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_user_without_a_home_gets_no_folder_called_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "here")
-    with pytest.raises(UserError, match="HOME: here: expected the path of a folder from the root"):
+    with pytest.raises(UserError, match="HOME: here: expected an absolute path"):
         paths.cache_dir()
     unknown = max(user.pw_uid for user in pwd.getpwall()) + 1
     monkeypatch.setattr(os, "getuid", lambda: unknown)

@@ -54,7 +54,7 @@ def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores(window: str | No
 
 
 def test_fewer_windows_than_a_build_needs_are_refused_with_a_wanted_error() -> None:
-    with pytest.raises(UserError, match=r"--windows: 10: expected 83 or more with --until-error, as the work of gmake repeats itself"):
+    with pytest.raises(UserError, match=r"--windows: 10: expected 83 or more with --until-error, because the work of gmake repeats every"):
         options.make(Shared(quiet=True), options.Options("gmake", cores="48", window="1ms", windows=10, until_error="5%"))
 
 

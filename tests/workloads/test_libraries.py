@@ -92,7 +92,7 @@ def test_a_program_with_a_library_is_only_in_the_initial_file_systems_of_its_own
     ("libanswer-dev", '/mine/libraries:1: "libanswer-dev": expected a Debian package and its libraries, such as libdb5.3-dev db'),
     ("\nlibanswer-dev -lanswer;", '/mine/libraries:2: "libanswer-dev -lanswer;": expected'),
     ("libanswer-dev question", "/mine/libraries:1: libanswer-dev 1.2 has no static library question: expected answer"),
-    ("libother-dev other", "libother-dev: the package cannot be fetched .*: expected a network that reaches the distribution's archive, "
+    ("libother-dev other", "libother-dev: the package cannot be fetched .*: expected network access to the distribution's archive, "
                            "or else a workload without this library, which .*/mine/libraries:1 names"),
     ("# none", "/mine: does not compile: .*answer.h: No such file"),
 ])

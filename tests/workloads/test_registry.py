@@ -155,7 +155,7 @@ def test_a_program_that_does_not_compile_is_reported(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build.paths, "root", lambda: tmp_path)
     (tmp_path / "workloads/one").mkdir(parents=True)
-    with pytest.raises(UserError, match="holds no C file"):
+    with pytest.raises(UserError, match="contains no C file"):
         build.program("one")
     (tmp_path / "workloads/one/one.c").write_text("int main(void) { return x; }")
     with pytest.raises(UserError, match="does not compile.*error"):

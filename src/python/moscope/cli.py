@@ -98,7 +98,7 @@ _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
 
 #: The options that describe a simulation. Commands without one accept them all the same, as scripts pass them to any command.
 SIMULATED = ("machine", "sets", "seed")
-_WITHOUT_EFFECT = "Without effect on this command."
+_WITHOUT_EFFECT = "No effect on this command."
 
 Command = Callable[..., int | None]
 _registered: dict[str, Command] = {}
@@ -151,7 +151,7 @@ def command(function: Command | None = None, *, fills_out: bool = False, unused:
         given = frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
         checked_seed(values["seed"])
         if values["json"] and not streams.has_stdout():
-            raise UserError("standard output: is closed: expected one that takes the result of --json")
+            raise UserError("standard output: is closed: expected an open one, for the result of --json")
         kept = (values["out"] / kept_as).absolute() if kept_as and values["out"] else None
         if kept:
             jsonio.check_replaceable(kept.parent)  # before any long work

@@ -144,7 +144,7 @@ def shell_of(option: str, given: str) -> str:
         try:
             name = shellingham.detect_shell()[0]
         except shellingham.ShellDetectionFailure:
-            raise UserError(f"{option}: the shell is not known: expected its name, one of {', '.join(SHELLS)}") from None
+            raise UserError(f"{option}: unknown shell: expected one of {', '.join(SHELLS)}") from None
     if name not in SHELLS:
         raise unknown_name(option, "shell", name, SHELLS)
     return name

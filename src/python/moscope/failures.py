@@ -29,10 +29,10 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
 def user_error(error: OSError) -> UserError | None:
     """The error to report for one of the user's disk or path; None for any other."""
     if error.errno in NO_ROOM:
-        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected room where they are written (--out, the standard "
-                         "output, the cache)")
+        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected free space where they are written "
+                         "(--out, standard output, the cache)")
     if error.errno == errno.ENOENT and error.filename is None and not _has_folder():
-        return UserError("the working folder: was removed: expected a start in a folder that exists")
+        return UserError("the working directory: was removed: expected a start in an existing folder")
     if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
         return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
     return None

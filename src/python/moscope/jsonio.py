@@ -85,7 +85,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         _remove_leftovers(beside, path.name)
         partial.mkdir()
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a folder that can be written") from error
+        raise UserError(f"{path}: {error.strerror}: expected a writable folder") from error
     try:
         (partial / MARK).touch()
         yield partial
@@ -118,12 +118,12 @@ def check_replaceable(path: Path, adds: bool = False) -> None:
     run or sweep there. Other commands must not replace these, because their points may have taken hours."""
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
-        raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a link to nowhere'}: expected a folder")
+        raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a dangling link'}: expected a folder")
     there = path.resolve()  # which may exist where `path` does not yet: `new/..`
     if (not there.exists() or _stays(there)) and not os.access(place, os.W_OK | os.X_OK):
-        raise UserError(f"{path}: the folder {place} cannot be written: expected a folder that can be written")
+        raise UserError(f"{path}: the folder {place} cannot be written: expected a writable folder")
     if there.exists() and any(there.iterdir()) and not (there / MARK).exists():
-        raise UserError(f"{path}: holds files that are no results of moscope: expected a new or empty folder")
+        raise UserError(f"{path}: holds files that moscope did not write: expected a new or empty folder")
     if not adds and (of := next((of for name, of in COLLECTED.items() if (there / name).exists()), None)):
         raise UserError(f"{path}: holds the results of {of}: expected another --out, or a folder without these results")
 

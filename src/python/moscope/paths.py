@@ -77,6 +77,5 @@ def cache_dir() -> Path:
     if not os.path.isabs(base):  # which the XDG Base Directory Specification says to ignore
         base = os.path.join(os.path.expanduser("~"), ".cache")
     if not os.path.isabs(base):  # HOME is relative, or this user has no home at all, as in some containers
-        raise UserError(f"HOME: {os.environ.get('HOME', 'is not set')}: expected the path of a folder from the root, for the cache "
-                        "(or XDG_CACHE_HOME)")
+        raise UserError(f"HOME: {os.environ.get('HOME', 'is not set')}: expected an absolute path, for the cache (or XDG_CACHE_HOME)")
     return Path(base) / "moscope"

@@ -17,5 +17,5 @@ def fault(path: Path) -> str:
     except OSError as error:
         return error.strerror or "cannot be read"
     except ValueError:  # of Python's callers: a null character
-        return "is no path"
-    return next((words for is_one, words in KINDS.items() if is_one(mode)), "is no regular file")
+        return "is not a path"
+    return next((words for is_one, words in KINDS.items() if is_one(mode)), "is not a regular file")

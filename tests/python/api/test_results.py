@@ -50,7 +50,7 @@ def test_latency_has_the_figures_of_the_command(moscope: Moscope) -> None:
 def test_a_call_whose_options_are_refused_leaves_the_folder_for_corrected_ones(tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).write_text("no kernel")
-        with pytest.raises(package.UserError, match=f"{name}: is no kernel"):
+        with pytest.raises(package.UserError, match=f"{name}: is not a kernel"):
             package.run("counter", kernel=str(tmp_path / name), cores=1, out=tmp_path / "out")
 
 
@@ -160,14 +160,14 @@ def test_a_query_of_a_table_that_the_run_lacks_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["SELECT nothing FROM lines", "SELEKT 1", "SELECT * FROM elsewhere", 5])
 def test_a_query_that_cannot_be_answered_is_a_user_error(query: Any, tmp_path: Path) -> None:
     run = package.open_run(synthetic_run.write_run(tmp_path / "run", cores=(1,)))
-    with pytest.raises(package.UserError, match="Run.sql: .*(nothing|SELEKT|elsewhere|5: expected a text)"):
+    with pytest.raises(package.UserError, match="Run.sql: .*(nothing|SELEKT|elsewhere|5: expected a string)"):
         run.sql(query)
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"points": null}', '{"points": [], "failed": ["x"]}'])
 def test_a_run_json_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(package.UserError, match="run.json: (is not of a run|its failed points are not .*): expected the folder"):
+    with pytest.raises(package.UserError, match="run.json: (is not from a run|its list of failed points is malformed): expected"):
         package.open_run(tmp_path)
 
 
@@ -238,7 +238,7 @@ def test_errors_have_the_text_of_the_command_line(call: Callable[[], Any], argum
 
 @pytest.mark.parametrize("end, raised, said", [
     (KeyboardInterrupt(), KeyboardInterrupt, ""),
-    (OSError(errno.ENOSPC, "No space left on device", "run.json"), package.UserError, "run.json: No space left on device: expected room"),
+    (OSError(errno.ENOSPC, "No space left on device", "run.json"), package.UserError, "run.json: No space left on device: expected"),
 ])
 def test_a_run_without_out_that_ends_early_leaves_nothing(end: BaseException, raised: type[BaseException], said: str, tmp_path: Path,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,10 +53,10 @@ def test_a_seed_that_no_run_can_have_is_a_user_error(seed: Any, said: str) -> No
 
 
 @pytest.mark.parametrize("options, said", [
-    ({"begin": 5}, "--begin: 5: expected a text"), ({"program": ["/bin/true"]}, "--program: .*: expected a text"),
-    ({"window": 5}, "--window: 5: expected a text"), ({"warmup": 1.5}, "--warmup"), ({"detail": True}, "--detail"),
+    ({"begin": 5}, "--begin: 5: expected a string"), ({"program": ["/bin/true"]}, "--program: .*: expected a string"),
+    ({"window": 5}, "--window: 5: expected a string"), ({"warmup": 1.5}, "--warmup"), ({"detail": True}, "--detail"),
     ({"memory_per_node": 2**30}, "--memory-per-node"), ({"stdin": 0}, "--stdin: 0: expected a path"), ({"take": 1}, "--take"),
-    ({"packages": 5}, "--with: 5: expected a text or several"), ({"variables": [1]}, "--env: 1: expected"), ({"count": 5}, "--count: 5"),
+    ({"packages": 5}, "--with: 5: expected a string or several"), ({"variables": [1]}, "--env: 1: expected"), ({"count": 5}, "--count: 5"),
     ({"machine": 5}, "--machine: 5: expected a name or a path"), ({"out": 5}, "--out: 5: expected a path"),
 ])
 def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], said: str) -> None:
@@ -66,7 +66,7 @@ def test_an_argument_of_another_type_is_a_user_error(options: dict[str, Any], sa
 
 @pytest.mark.parametrize("option, value, said", [
     ("jobs", "2", "--jobs: 2: expected a whole"), ("jobs", 1.5, "--jobs: 1.5: expected a whole"),
-    ("executor", 5, "--executor: 5: expected a text"), ("plot", 5, "--plot: 5: expected a text")])
+    ("executor", 5, "--executor: 5: expected a string"), ("plot", 5, "--plot: 5: expected a string")])
 def test_an_option_of_a_sweep_of_another_type_is_a_user_error(option: str, value: Any, said: str) -> None:
     with pytest.raises(package.UserError, match=said):
         package.sweep("trace", {"seed": [1, 2]}, fixed={"script": SCRIPT}, **{option: value})
@@ -93,7 +93,7 @@ def test_a_path_that_is_too_long_is_a_user_error_of_every_call(path: str) -> Non
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
 @pytest.mark.parametrize("option, said", [("out", "--out: .*: expected a path"), ("machine", "--machine: .*: expected a name or a path"),
-                                          ("stdin", "--stdin"), ("take", "--take"), ("workload", "--workload: .*: is no path: expected")])
+                                          ("stdin", "--stdin"), ("take", "--take"), ("workload", "--workload: .*: is not a path")])
 def test_a_text_that_can_be_no_path_is_a_user_error(option: str, said: str, path: str) -> None:
     with pytest.raises(package.UserError, match=said):
         package.run(**{"workload": "counter", "kernel": "distro", "cores": 1, option: f"/{path}"})
@@ -140,7 +140,7 @@ def test_parameters_of_a_machine_are_named_by_texts() -> None:
     for value in values:
         with pytest.raises(package.UserError, match=r"^moscope.Machine: .*: expected a mapping from names to values"):
             package.Machine("small", value)
-    with pytest.raises(package.UserError, match=r"^moscope.Machine: 5: expected a text"):
+    with pytest.raises(package.UserError, match=r"^moscope.Machine: 5: expected a string"):
         package.Machine("small")[values[0]]
 
 
@@ -191,7 +191,7 @@ def test_nothing_of_a_call_with_a_sweep_file_is_ignored(tmp_path: Path, made: An
     with pytest.raises(package.UserError, match="mine.toml: seed: is given as an option and zipped: expected one of the two"):
         package.sweep(file, seed=7)
     for parts in ({"axes": {"seed": [5]}}, {"fixed": {"seed": 5}}, {"zips": [["seed"]]}, {"exclude": [{"seed": 1}]}):
-        with pytest.raises(package.UserError, match="mine.toml: is a sweep file: expected no axes, fixed, zips or exclude beside it"):
+        with pytest.raises(package.UserError, match="mine.toml: is a sweep file: expected no axes, fixed, zips or exclude with it"):
             package.sweep(file, **parts)
     file.write_text(SWEEP.replace('zip = [["seed", "links.clock"]]', ""))
     spec = made(lambda: package.sweep(file, seed=7))

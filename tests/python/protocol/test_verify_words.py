@@ -14,7 +14,7 @@ STEP = {"what": "core 0 asks for LD of line 1"}
 @pytest.mark.parametrize("steps, seconds, why", [
     ([STEP, {**STEP, "evicts": "L1Cache-0"}], 20, "the path contains an eviction"),
     ([STEP, {**STEP, "device": 0}], 20, "the path contains an access of a device"),
-    ([STEP], 20, "none was found that fails on the engine"),
+    ([STEP], 20, "no script that fails on the engine was found"),
     ([STEP], 0, "--shrink is 0"),
 ])
 def test_a_violation_without_a_script_has_a_reason(steps: list[dict[str, Any]], seconds: int, why: str, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_an_unknown_function_is_refused_with_the_nearest_ones(program: Path, sha
         made(begin="1ms", count=("wrok",))
     with pytest.raises(UserError, match='--begin: no function called "Pool::pusch": expected a known name, such as Pool::push'):
         made(begin="call:Pool::pusch")
-    with pytest.raises(UserError, match="--begin: call:: expected the name of a function after it"):
+    with pytest.raises(UserError, match="--begin: call:: expected call: and the name of a function"):
         made(begin="call:")
     plan = made(begin="call:work", count=("work", "Pool::push"))
     assert plan.points[0].begin == "call:work" and plan.points[0].operation == "calls of work and Pool::push"

@@ -79,7 +79,7 @@ def test_a_point_is_not_measured_with_what_changed_since_the_run_began(files: di
     wanted = job.job(made, made.points[0], Path("somewhere"), gathered.digests())
     assert measured.checked(wanted, gathered) == gathered.digests() == measured.checked(replace(wanted, inputs=None), gathered)
     files["library.so"].write_text("made again")
-    with pytest.raises(UserError, match="there is another protocol since the run began: expected the same command again"):
+    with pytest.raises(UserError, match=r"inputs have changed since it began \(another protocol\): expected the same command again"):
         measured.checked(wanted, gathered)
     machine = with_other(made.machine, outstanding_misses=Count(1))
     assert "another description of the machine" in inputs.differences(wanted.inputs or {}, inputs.Inputs(

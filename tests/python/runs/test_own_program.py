@@ -98,15 +98,15 @@ def test_an_empty_folder_is_refused_with_a_standard_input_too(shared: Shared, pr
 
 
 @pytest.mark.parametrize(("content", "says"), [
-    (b"", "is no ELF file"),
-    (b"MZ" + bytes(100), "is no ELF file"),
-    (b"\x7fELF", "is no ELF file"),
+    (b"", "is not an ELF file"),
+    (b"MZ" + bytes(100), "is not an ELF file"),
+    (b"\x7fELF", "is not an ELF file"),
     (elf(bits=1), "is for another processor than x86-64"),
     (elf(machine=183), "is for another processor than x86-64"),
-    (elf(kind=1), "is an object file, not linked"),
+    (elf(kind=1), "is an object file that is not linked"),
     (elf()[:100], "is cut short"),
-    (elf(segments=()), "holds no code"),
-    (elf(flags=4), "holds no code"),
+    (elf(segments=()), "contains no code"),
+    (elf(flags=4), "contains no code"),
 ])
 def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shared, program: Path, content: bytes, says: str) -> None:
     program.write_bytes(content)
@@ -122,8 +122,8 @@ def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shar
     ("{}/mine 'x", "no closing quotation: expected a file and its arguments, quoted as for a shell"),
     ("{}/mine a\x03", "arguments of printable ASCII"),
     ("{}/mine \u00fc", "arguments of printable ASCII"),
-    ("'{}/my program'", "its file name: expected one of letters"),
-    ("{}/mine " + "x" * 900, r"the command has 9\d\d characters: expected 900 at most"),
+    ("'{}/my program'", "its file name: expected only letters"),
+    ("{}/mine " + "x" * 900, r"the command has 9\d\d characters: expected at most 900"),
 ])
 def test_a_command_that_cannot_be_typed_is_refused(shared: Shared, program: Path, given: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
@@ -133,8 +133,8 @@ def test_a_command_that_cannot_be_typed_is_refused(shared: Shared, program: Path
 @pytest.mark.parametrize(("given", "says"), [
     ({"text": "nothing.sh"}, "--program: nothing.sh: is neither in {} nor on the PATH: expected a Linux program"),
     ({"text": "sub/nothing"}, "--program: {}/sub/nothing: No such file or directory: expected a Linux program"),
-    ({"text": "true", "stdin": "words"}, "--stdin: {}/words: No such file or directory: expected a file that can be read"),
-    ({"text": "true", "take": "sub"}, "--take: {}/sub: is no folder: expected a folder"),
+    ({"text": "true", "stdin": "words"}, "--stdin: {}/words: No such file or directory: expected a readable file"),
+    ({"text": "true", "take": "sub"}, "--take: {}/sub: is not a folder: expected a folder"),
 ])
 def test_an_error_says_where_a_relative_path_was_searched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str],
                                                               says: str) -> None:

@@ -334,7 +334,7 @@ def test_a_program_that_has_crashed_when_its_windows_end_has_failed(point: Point
 
 def test_a_program_that_has_ended_well_in_its_windows_has_a_note_that_says_so(point: Point) -> None:
     assert finished(Ended(0), own(point), running=False) == [
-        "mine ended within the windows, which contain also its end and the shell after it"]
+        "mine ended during the windows, which therefore include its exit and the shell after it"]
     assert finished(Ended(0), own(point), running=True) == []
 
 

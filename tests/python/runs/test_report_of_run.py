@@ -22,8 +22,8 @@ def plan(folder: Path) -> Any:
 
 
 def test_a_user_error_of_the_report_stays_a_user_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, 2, "/out: full: expected room there\n")
-    with pytest.raises(UserError, match=r"^/out: full: expected room there \(the results are in .*"):
+    answering(monkeypatch, 2, "/out: full: expected free space\n")
+    with pytest.raises(UserError, match=r"^/out: full: expected free space \(the results are in .*"):
         main.report(plan(tmp_path), Shared(quiet=True))
 
 

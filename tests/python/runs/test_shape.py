@@ -18,9 +18,9 @@ def test_what_a_run_writes_and_what_it_may_lack_is_no_fault(run: dict[str, Any])
 
 @pytest.mark.parametrize(("run", "said"), [
     ({"points": 5}, "its points: expected a list of objects"), ({"points": [None]}, "its points: expected a list of objects"),
-    ({"config": []}, "its config: expected an object"), ({"config": {**CONFIG, "set": 5}}, "its config.set: expected a list of texts"),
+    ({"config": []}, "its config: expected an object"), ({"config": {**CONFIG, "set": 5}}, "its config.set: expected a list of strings"),
     ({"config": {**CONFIG, "versions": "x"}}, "its config.versions: expected an object"),
-    ({"config": {**CONFIG, "folders": {"mine": 5}}}, "its config.folders: expected an object of texts"),
+    ({"config": {**CONFIG, "folders": {"mine": 5}}}, "its config.folders: expected an object of strings"),
     ({"config": {**CONFIG, "hops": [{}]}}, "its config.hops: expected a list of lists"),
     ({"config": {**CONFIG, "cores_per_chip": "x"}}, "its config.cores_per_chip: expected a number")])
 def test_another_type_than_a_run_writes_is_named_by_its_key(run: dict[str, Any], said: str) -> None:

@@ -91,5 +91,5 @@ def test_an_error_below_the_wanted_one_that_is_not_known_well_says_so() -> None:
     measured = [moment(10**12, n, 100, 0) for n in counts]
     got = windows.until(measured, 0.02, 12)
     assert got["reached"] < 0.02 and not got["met"]
-    assert got["why"].startswith("the windows are correlated (0.95) and worth 1 independent window, so it may be up to ")
+    assert got["why"].startswith("the windows are correlated (0.95) and worth only 1 independent window, so the error may be up to ")
     assert windows.until([moment(10**12, n, 100, 0) for n in [10, 200] * 6], 0.01, 12)["why"] == "expected a higher --windows"

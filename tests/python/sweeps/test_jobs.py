@@ -197,7 +197,7 @@ def test_a_dry_run_refuses_the_folder_of_another_command(tmp_path: Path) -> None
     (tmp_path / "out").mkdir()
     for name in (jsonio.MARK, "run.json"):
         (tmp_path / "out" / name).touch()
-    with pytest.raises(UserError, match="has run.json of another command: expected the folder of a sweep, or one that is empty"):
+    with pytest.raises(UserError, match="has run.json of another command: expected the folder of a sweep, or an empty one"):
         main.run(Spec("run", {"workload": "counter"}, {"cores": [1, 2]}), tmp_path / "out", dry_run=True)
 
 

@@ -47,12 +47,12 @@ def test_excluded_points_are_left_out(tmp_path: Path) -> None:
     (TRACE + "[axes]\nseed = [1, 1]", "axes.seed: 1 appears twice: expected each value once"),
     (TRACE + '[axes]\nscript = ["c0 ld A@n1"]', "script: is fixed and an axis: expected one of the two"),
     ('zip = [["seed", "chips"]]\n' + TRACE + "[axes]\nseed = [1, 2]\nchips = [1]",
-     "zip: seed has 2, chips has 1 values: expected as many values of each"),
-    (TRACE + "[axes]\nseed = [nan]", "axes.seed: nan: expected one text, number, true or false"),
+     "zip: seed has 2, chips has 1 values: expected equal numbers of values"),
+    (TRACE + "[axes]\nseed = [nan]", "axes.seed: nan: expected a string, number, true or false"),
     (TRACE + '[axes]\n"links.clock" = ["1GHz"]\nlinks.clock = ["2GHz"]', "axes: links.clock: appears twice: expected each parameter once"),
     (TRACE + '[axes]\ncore_clock = ["1.0GHz", "2.4GHz"]\n[[exclude]]\ncore_clock = "1GHz"',
-     "exclude.core_clock: 1GHz is no value of the axis: expected one of 1.0GHz, 2.4GHz"),
-    (TRACE + "[axes]\nseed = [1, 2]\n[[exclude]]\nseed = 2.0", "exclude.seed: 2.0 is no value of the axis: expected one of 1, 2"),
+     "exclude.core_clock: 1GHz is not a value of the axis: expected one of 1.0GHz, 2.4GHz"),
+    (TRACE + "[axes]\nseed = [1, 2]\n[[exclude]]\nseed = 2.0", "exclude.seed: 2.0 is not a value of the axis: expected one of 1, 2"),
     ('zip = [["sed"]]\n' + TRACE + "[axes]\nseed = [1, 2]", 'zip: no axis called "sed": expected a known name, such as seed'),
 ])
 def test_a_mistake_in_the_file_is_a_user_error_that_names_the_place(tmp_path: Path, text: str, error: str) -> None:
@@ -71,9 +71,9 @@ def test_a_device_or_a_pipe_is_no_sweep_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text, error", [
     (TRACE.replace("trace", "tracer"), 'job: no job called "tracer": expected a known name, such as trace'),
     (TRACE + '[axes]\nlinks.clok = ["1GHz"]', 'no parameter called "links.clok": expected a known name, such as links.clock'),
-    ('job = "trace"\n[axes]\nseed = [1]', "no script: expected one, as the job trace needs it"),
+    ('job = "trace"\n[axes]\nseed = [1]', "no script: expected a value, which the job trace needs"),
     (TRACE + "[axes]\ntopology = ['ring', 'rong']", "topology=rong: --set topology=rong: "),
-    (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nseed = 1", "exclude: leaves no point: expected exclusions that match some points only"),
+    (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nseed = 1", "exclude: leaves no point: expected exclusions that match only some points"),
     (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nsed = 1", 'exclude: no parameter called "sed": expected a known name, such as seed'),
 ])
 def test_a_parameter_that_does_not_fit_is_found_before_any_point_runs(tmp_path: Path, text: str, error: str) -> None:

@@ -147,7 +147,7 @@ def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster
     main.run(described, tmp_path / "out")
     (failed,) = main.run(described, tmp_path / "out").failed
     assert failed["exit_code"] == 2 and failed["error"].startswith(
-        "--executor slurm: the cluster did not take the job: CPU count per node can not be satisfied; Batch job submission failed: "
+        "--executor slurm: the cluster rejected the job: CPU count per node can not be satisfied; Batch job submission failed: "
         "x: expected")
 
 
@@ -198,8 +198,8 @@ def test_a_sweep_that_replaces_the_table_of_another_says_so(tmp_path: Path, monk
         described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": seeds})
         main.run(described, tmp_path / "out", say=said.append)
     assert [line for line in said if "another sweep" in line] == [
-        f"{tmp_path}/out: 2 finished points of the last start are not in this sweep (another sweep, other values, or inputs that have "
-        "changed): table and report are replaced, the points are kept"]
+        f"{tmp_path}/out: 2 finished points from an earlier start do not belong to this sweep (another sweep, other values, or inputs that "
+        "have changed): table and report are replaced, the points are kept"]
 
 
 def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_it(
@@ -207,11 +207,11 @@ def test_a_report_that_cannot_be_written_is_an_error_without_results_that_name_i
     described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
 
     def full(*_: Any) -> None:
-        raise UserError("report.html: No space left on device: expected room there")
+        raise UserError("report.html: No space left on device: expected free space")
 
     monkeypatch.setattr(main.snakemake, "run", all_done)
     monkeypatch.setattr(main.report, "write", full)
-    with pytest.raises(UserError, match=r"expected room there \(the points are kept in "):
+    with pytest.raises(UserError, match=r"expected free space \(the points are kept in "):
         main.run(described, tmp_path / "out")
 
 

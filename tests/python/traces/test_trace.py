@@ -162,7 +162,7 @@ def test_the_text_shows_each_message_transition_and_sum(moscope: Moscope) -> Non
     got = moscope("trace", "c0 ld A@n0; c1 st A@n0", *MSI)
     assert got.returncode == 0, got.stderr
     for part in ("Step 1: c0 ld A@n0", "GetS: I -> B_D", "-> Directory-0: GetS (request)", "Inv: S -> I",
-                 "in all, the access's latency", "supplied by the memory of node 0"):
+                 "total: the latency of the access", "supplied by the memory of node 0"):
         assert part in got.stdout, part
     shown = [line.split(None, 2)[2] for line in got.stdout.splitlines() if "DRAM" in line and "->" in line]
     assert [line.split("-> ")[1].split(" (")[0] for line in shown][:2] == ["DRAM-0: read", "Directory-0: data"]

@@ -154,16 +154,16 @@ def open_run(path: Place) -> Run:
         raise UserError("moscope.open_run: None: expected a path")
     try:
         document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not of a run"
+        why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not from a run"
         errors = [] if why else of_failures(document)
     except FileNotFoundError as error:
         if other := _other_folder(folder):
             raise UserError(f"{folder}: {other}") from None
         why = str(error.strerror)
     except (OSError, ValueError) as error:
-        why = str(error.strerror) if isinstance(error, OSError) else "is no JSON"
+        why = str(error.strerror) if isinstance(error, OSError) else "is not JSON"
     except (TypeError, KeyError):
-        why = "its failed points are not as a run writes them"
+        why = "its list of failed points is malformed"
     if why:
         raise UserError(f"{folder / 'run.json'}: {why}: expected the folder that `moscope run --out` wrote")
     return Run(folder, document, errors)

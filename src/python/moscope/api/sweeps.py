@@ -120,7 +120,7 @@ def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapp
         fixed |= {"machine": described.base, **described.changes}
     if str(job).endswith(".toml"):
         if axes or fixed or zipped or excluded:
-            raise UserError(f"moscope.sweep: {job}: is a sweep file: expected no axes, fixed, zips or exclude beside it")
+            raise UserError(f"moscope.sweep: {job}: is a sweep file: expected no axes, fixed, zips or exclude with it")
         found = spec.read(Path(job))
         overrides.check_zips(found, set(more))
         return replace(found, fixed={**found.fixed, **more}, axes={key: found.axes[key] for key in found.axes if key not in more})

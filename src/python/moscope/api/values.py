@@ -32,7 +32,7 @@ def text(option: str, value: Any) -> str | None:
     """A text, or none."""
     if value is None or isinstance(value, str):
         return value
-    raise UserError(f"{option}: {value}: expected a text")
+    raise UserError(f"{option}: {value}: expected a string")
 
 
 def place(option: str, value: Any, expected: str = "a path") -> str | None:
@@ -59,7 +59,7 @@ def several(option: str, values: Iterable[str]) -> tuple[str, ...]:
     found = (values,) if isinstance(values, str) or not isinstance(values, Iterable) else tuple(values)
     for value in found:
         if not isinstance(value, str):
-            raise UserError(f"{option}: {value}: expected a text or several")
+            raise UserError(f"{option}: {value}: expected a string or several")
     return found
 
 

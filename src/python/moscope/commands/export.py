@@ -65,7 +65,7 @@ def _written(folder: Path, contents: dict[str, bytes]) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}: expected a folder that can be written") from None
+        raise UserError(f"{folder}: {error.strerror}: expected a writable folder") from None
     for name, data in contents.items():
         write_whole(folder / name, data)
     return [folder / name for name in contents]

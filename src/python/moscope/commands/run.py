@@ -24,7 +24,7 @@ def run(shared: Shared,
         begin: Annotated[str | None, typer.Option(metavar="MARKER|T",
                                                   help="Start of detailed simulation: a time after the workload's start, such as "
                                                        "250ms; threads (when all cores in use are busy); call:FUNCTION (its first "
-                                                       "call); or a text on the console. Default: the m5op workbegin.")] = None,
+                                                       "call); or text on the console. Default: the m5op workbegin.")] = None,
         count: Annotated[list[str], typer.Option(metavar="FUNCTION",
                                                  help="Function of the program or its libraries, or system call (syscall:write, "
                                                       "syscall:any). Each call counts as an operation, instead of each m5op "

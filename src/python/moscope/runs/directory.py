@@ -44,7 +44,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         if not (out / IDENTITY).exists():
             write_whole(out / IDENTITY, jsonio.dumps({"schema": OPTIONS_SCHEMA, **plan.identity()}) + "\n")
     except OSError as error:
-        raise UserError(f"{out}: {error.strerror}: expected a folder that can be written") from error
+        raise UserError(f"{out}: {error.strerror}: expected a writable folder") from error
     return points_of(plan)
 
 
@@ -54,7 +54,7 @@ def kept(plan: Plan) -> dict[str, dict[str, Any]]:
     try:
         check_options(plan)
     except OSError as error:
-        raise UserError(f"{plan.out}: {error.strerror}: expected a folder that can be written") from error
+        raise UserError(f"{plan.out}: {error.strerror}: expected a writable folder") from error
     return points_of(plan)
 
 
@@ -63,7 +63,7 @@ def check_options(plan: Plan) -> None:
     out, found = plan.out, plan.out / IDENTITY
     if not found.exists():
         if holds_points(out):
-            raise UserError(f"{out}: holds points of unknown options: expected another --out")
+            raise UserError(f"{out}: holds points whose options are unknown: expected another --out")
     elif without_schema(document(found)) != plan.identity():
         raise UserError(f"{out}: holds a run with other options ({differences(found, plan)}): expected the same options, to resume it, "
                         "or another --out")

@@ -138,7 +138,7 @@ class Guest:
         if state in DEATHS:
             raise self._death(DEATHS[state], detail)
         if state == LACKING:
-            raise self._death("the guest uses what the model lacks", detail, SimulatorBug)
+            raise self._death("the guest uses a feature that the model lacks", detail, SimulatorBug)
         raise self._death(f"the guest ended the run ({state})", detail)
 
     def _death(self, how: str, detail: str, kind: type[MoscopeError] = GuestDied) -> MoscopeError:

@@ -135,7 +135,7 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
     if windows is not None and not 1 <= windows <= 1000:
         raise UserError(f"--windows: {windows}: expected 1 to 1000")
     if until_error and windows is not None and windows < FEWEST_BATCHES:
-        raise UserError(f"--windows: {windows}: expected {FEWEST_BATCHES} or more with --until-error, as fewer do not determine an error")
+        raise UserError(f"--windows: {windows}: expected {FEWEST_BATCHES} or more with --until-error, because fewer give no standard error")
     if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
         raise UserError(f"--threads: {options.threads}: expected 1 to {MOST_THREADS}")
     short = options.window == SHORT
@@ -163,10 +163,10 @@ def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
                                     cycle_of(work, n, length, windows if until_error else None), list(options.count) or None,
                                     work.first_port))
     if alike := [p for p in points if sum(p.name == other.name for other in points) > 1]:
-        raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would have their results in one folder, "
+        raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would write their results into the same folder, "
                         f"{alike[0].name}: expected files whose paths differ in more than / and _")
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
-        raise UserError(f'--begin: "{begin}": is also in the command, which the console shows first: expected a text that only the output '
+        raise UserError(f'--begin: "{begin}": is also in the command, which the console echoes first: expected text that only the output '
                         "has")
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
                 {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own, folders)
@@ -210,9 +210,9 @@ def beginning(text: str | None) -> str | int | None:
     if re.match(r"[+-]?[.]?[0-9]", text):
         return given_time("--begin", text, 0)
     if not (text.isascii() and text.isprintable() and text.strip()):
-        raise UserError(f"--begin: {text!r}: expected a time such as 250ms, {WORK_BEGINS}, or a text that the console shows")
+        raise UserError(f"--begin: {text!r}: expected a time such as 250ms, {WORK_BEGINS}, or text that the console shows")
     if text == functions.CALL:
-        raise UserError(f"--begin: {text}: expected the name of a function after it")
+        raise UserError(f"--begin: {text}: expected call: and the name of a function")
     return text
 
 
@@ -235,8 +235,8 @@ def cycle_of(work: "Workload", cores: int, window: int, windows: int | None) -> 
         return None
     cycle = default_time(work.cycle, cores)
     if windows is not None and windows * window < cycle:
-        raise UserError(f"--windows: {windows}: expected {math.ceil(2 * cycle / window)} or more with --until-error, as the work of "
-                        f"{work.name} repeats itself every {cycle / FS_PER_MS:g} ms on {cores} core{'s' * (cores > 1)}")
+        raise UserError(f"--windows: {windows}: expected {math.ceil(2 * cycle / window)} or more with --until-error, because the work of "
+                        f"{work.name} repeats every {cycle / FS_PER_MS:g} ms on {cores} core{'s' * (cores > 1)}")
     return cycle
 
 
@@ -272,7 +272,7 @@ def core_list(text: str, machine: Machine) -> list[int]:
     counts = []
     for part in text.split(","):
         if not part.strip().isascii() or not part.strip().isdigit() or len(part.strip()) > 6:
-            raise UserError(f'--cores: "{part.strip()}" is no number of cores: {right}')
+            raise UserError(f'--cores: "{part.strip()}" is not a number of cores: {right}')
         count = int(part)
         if not 1 <= count <= machine.cores:
             raise UserError(f"--cores: {count}: {right} for {machine.name}")
@@ -286,7 +286,7 @@ def names(option: str, text: str) -> list[str]:
     found = [part.strip() for part in text.split(",")]
     for name in found:
         if not name:
-            raise UserError(f'{option}: "{text}" has an empty name in it: expected names with one comma between them')
+            raise UserError(f'{option}: "{text}" has an empty name in it: expected names separated by single commas')
         if found.count(name) > 1:
             raise UserError(f"{option}: {name} appears twice: expected each name once")
     return found
@@ -305,7 +305,7 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
     except ConfigError as error:
         raise error.at(option) from None
     if fs < least or fs > 10**18:
-        raise UserError(f"{option}: {text}: expected {'more than 0, and ' if least else ''}1000s at most")
+        raise UserError(f"{option}: {text}: expected {'more than 0 and ' if least else ''}at most 1000s")
     return fs
 
 

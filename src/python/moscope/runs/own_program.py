@@ -28,7 +28,7 @@ FOLDER, TAKEN, STDIN = "programs", "work", "stdin"
 # The longest line that the guest's shell accepts.
 LONGEST_COMMAND = 900
 RIGHT = "expected a Linux program for x86-64, or a script"
-UNMARKED = "does not mark the start of detailed simulation: expected --begin with a time, threads, call:FUNCTION, or a text of its output"
+UNMARKED = "does not mark the start of detailed simulation: expected --begin with a time, threads, call:FUNCTION, or text from its output"
 ENDED = "moscope: program ended with status "
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._+-]+\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -70,7 +70,7 @@ class OwnProgram(Workload):
         line = " ".join([self.program, self.arguments(cores), *more]).rstrip()
         line = f"{self.around[0]}{line}{self.around[1]}"
         if len(line) > LONGEST_COMMAND:
-            raise UserError(f"--program: the command has {len(line)} characters: expected {LONGEST_COMMAND} at most")
+            raise UserError(f"--program: the command has {len(line)} characters: expected at most {LONGEST_COMMAND}")
         return f'{line}; echo "{ENDED}$?"'
 
 
@@ -128,7 +128,7 @@ def _taken(asked: Asked) -> dict[str, Path]:
     if asked.take:
         folder = Path(asked.take).absolute()
         if not folder.is_dir():
-            raise UserError(f"--take: {folder}: is no folder: expected a folder")
+            raise UserError(f"--take: {folder}: is not a folder: expected a folder")
         taken = {f"{TAKEN}/{path.relative_to(folder)}": path.absolute() for path in sorted(folder.rglob("*")) if path.is_file()}
         if not taken:
             raise UserError(f"--take: {folder}: is empty: expected a folder with files")
@@ -138,7 +138,7 @@ def _taken(asked: Asked) -> dict[str, Path]:
 
 def _readable(option: str, path: Path) -> Path:
     if why := readable.fault(path):
-        raise UserError(f"{option}: {path}: {why}: expected a file that can be read")
+        raise UserError(f"{option}: {path}: {why}: expected a readable file")
     return path
 
 
@@ -154,7 +154,7 @@ def _file(word: str) -> Path:
     if "/" not in word and not path.exists():
         path = Path(found) if (found := shutil.which(word)) else path
     if not PLAIN_NAME.match(path.name) or path.name in (".", ".."):
-        raise UserError(f"--program: {path}: its file name: expected one of letters, digits and . _ + -")
+        raise UserError(f"--program: {path}: its file name: expected only letters, digits and . _ + -")
     if "/" not in str(path) and not path.exists():
         raise UserError(f"--program: {word}: is neither in {Path.cwd()} nor on the PATH: {RIGHT}")
     return path.absolute()
@@ -185,22 +185,22 @@ def check(path: Path, marked: bool) -> bytes:
             raise UserError(f"--program: {path}: {UNMARKED}")
         return data
     if data[:4] != b"\x7fELF" or len(data) < 64:
-        raise UserError(f"--program: {path}: is no ELF file: {RIGHT}")
+        raise UserError(f"--program: {path}: is not an ELF file: {RIGHT}")
     kind, machine = struct.unpack_from("<HH", data, 16)
     if data[4:6] != b"\x02\x01" or machine != _MACHINE_X86_64:
         raise UserError(f"--program: {path}: is for another processor than x86-64: {RIGHT}")
     if kind not in (elf.ET_EXEC, elf.ET_DYN):
-        raise UserError(f"--program: {path}: is an object file, not linked: {RIGHT}")
+        raise UserError(f"--program: {path}: is an object file that is not linked: {RIGHT}")
     try:
         headers = elf.program_headers(data)
     except elf.NotElf:
         raise UserError(f"--program: {path}: is cut short: {RIGHT}") from None
     code = [data[offset : offset + size] for k, flags, offset, _, _, size, _, _ in headers if k == elf.PT_LOAD and flags & elf.PF_X]
     if not code:
-        raise UserError(f"--program: {path}: holds no code: {RIGHT}")
+        raise UserError(f"--program: {path}: contains no code: {RIGHT}")
     if marked and not any(WORK_BEGIN_CODE in part for part in code):
         raise UserError(f"--program: {path}: does not mark the start of detailed simulation: expected m5_work_begin(0, 0) in it (the "
-                        f"instruction {WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, call:FUNCTION, or a text of its output")
+                        f"instruction {WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, call:FUNCTION, or text from its output")
     return data
 
 

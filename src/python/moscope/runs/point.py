@@ -174,7 +174,7 @@ def checked(job: Job, inputs: Inputs) -> dict[str, str]:
     not be comparable."""
     found = inputs.digests()
     if job.inputs is not None and (changed := differences(job.inputs, found)):
-        raise UserError(f"there is {' and '.join(changed)} since the run began: expected the same command again")
+        raise UserError(f"the run's inputs have changed since it began ({', '.join(changed)}): expected the same command again")
     return found
 
 
@@ -316,7 +316,8 @@ def finish(guest: Guest, point: Point, running: Callable[[str], bool] = lambda p
         status = status_of(guest.log)
         if status:
             raise WorkloadFailed(f"{point.workload}: ended with status {status}\n{guest.last_words()}")
-        return [] if status is None else [f"{point.workload} ended within the windows, which contain also its end and the shell after it"]
+        return [] if status is None else [f"{point.workload} ended during the windows, which therefore include its exit and the shell "
+                                          "after it"]
     guest.leave_detailed()
     if not guest.log.endswith(initramfs.PROMPT.encode()):
         guest.type_in(registry.STOP.decode())

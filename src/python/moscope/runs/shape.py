@@ -16,7 +16,7 @@ POINT: dict[str, tuple[Kind, Kind]] = {
     "cycles": (dict, NUMBER), "windows": (list, dict), "top_names": (list, dict), "top_lines": (list, dict), "made_from": (dict, object),
     "trend": (dict, NUMBER), "notes": (list, str), "cores": (int, object)}
 STATS: dict[str, tuple[Kind, Kind]] = {"cores": (list, dict), "attribution": (dict, object), "machine": (dict, object)}
-WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a text", int: "a number", NUMBER: "a number"}
+WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a string", int: "a number", NUMBER: "a number"}
 
 
 def fault(run: dict[str, Any]) -> str:

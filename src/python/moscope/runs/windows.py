@@ -142,10 +142,10 @@ def unmet(windows: list[Moment], mean: confidence.Mean, wanted: float, limit: in
         return "the program ended: expected a program that runs longer"
     if parts_of_the_work(windows, cycle):
         periods = f"{(cycle or 0) / FS_PER_MS:g} ms"
-        return f"the work repeats itself every {periods}, and windows of fewer than two periods have no error: expected a higher --windows"
+        return f"the work repeats every {periods}, and windows that cover fewer than two periods give no error: expected a higher --windows"
     if mean.relative < wanted:
         few = number(max(1, round(confidence.independent_windows(len(windows), mean.correlation))), "independent window")
-        return f"the windows are correlated ({mean.correlation:.2f}) and worth {few}, so it may be up to {mean.upper:.1%}: " \
+        return f"the windows are correlated ({mean.correlation:.2f}) and worth only {few}, so the error may be up to {mean.upper:.1%}: " \
                "expected a higher --windows"
     return "expected a higher --windows"
 

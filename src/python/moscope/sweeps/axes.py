@@ -30,7 +30,7 @@ def points(spec: Spec) -> list[Params]:
         if not any(_matches(params, entry) for entry in spec.exclude):
             found.append(params)
     if not found:
-        raise UserError(f"{spec.where}: exclude: leaves no point: expected exclusions that match some points only")
+        raise UserError(f"{spec.where}: exclude: leaves no point: expected exclusions that match only some points")
     return found
 
 

@@ -94,8 +94,8 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
          lock: IO[str]) -> Outcome:
     missing = unfinished(found, store)
     if left := sum(store.done(digest) for digest in store.listed() - {p.digest for p in found}):
-        say(f"{store.root}: {number(left, 'finished point')} of the last start {'is' if left == 1 else 'are'} not in this sweep (another "
-            "sweep, other values, or inputs that have changed): table and report are replaced, the points are kept")
+        say(f"{store.root}: {number(left, 'finished point')} from an earlier start {'does' if left == 1 else 'do'} not belong to this "
+            "sweep (another sweep, other values, or inputs that have changed): table and report are replaced, the points are kept")
     store.forget_failures()
     workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
@@ -148,9 +148,9 @@ def failure(point: Point, spec: Spec, store: Store, refused: str | None = None) 
     says so. `refused`: the cluster's message about jobs that it did not accept."""
     if said := store.failure(point.digest):
         return said
-    lost: MoscopeError = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may have the reason")
+    lost: MoscopeError = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may give the reason")
     if refused:
-        lost = UserError(f"--executor slurm: the cluster did not take the job: {refused}: expected resources that a node of it has")
+        lost = UserError(f"--executor slurm: the cluster rejected the job: {refused}: expected resources that one of its nodes has")
     document = worker.failure(point.digest, spec.job, point.params, lost)
     store.fail(point.digest, document)
     return document
@@ -176,7 +176,7 @@ def summary(points: list[Point], missing: list[Point], at_once: int) -> str:
 
 def time_text(found: speeds.Estimate, points: int, at_once: int) -> str:
     if found.unknown == points:
-        return "; time unknown, as no such point has run here"
+        return "; time unknown, because no such point has run on this host"
     text = f"; about {speeds.duration(found.seconds / min(at_once, points))} with {number(at_once, 'job')} at once"
     text += f" ({number(found.elsewhere, 'point')} by times measured on another host)" if found.elsewhere else ""
     return text + (f" (without {number(found.unknown, 'point')} of unknown speed)" if found.unknown else "")

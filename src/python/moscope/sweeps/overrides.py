@@ -75,7 +75,7 @@ def values_of(base: Machine | None, machine: str, key: str, text: str) -> list[V
             pass
     for part in parts:
         if not part:
-            raise UserError(f"--set {key}={text}: has an empty value: expected values with one comma between them")
+            raise UserError(f"--set {key}={text}: has an empty value: expected values separated by single commas")
         if parts.count(part) > 1:
             raise UserError(f"--set {key}={text}: {part} appears twice: expected each value once")
     return list(parts)

@@ -97,7 +97,7 @@ def check_names(spec: Spec, job: Job) -> None:
             raise unknown_name(spec.where, "parameter", name, known)
     for name in job.required:
         if name not in spec.names():
-            raise UserError(f"{spec.where}: no {name}: expected one, as the job {job.name} needs it")
+            raise UserError(f"{spec.where}: no {name}: expected a value, which the job {job.name} needs")
 
 
 def command(job: Job, params: Params) -> str:

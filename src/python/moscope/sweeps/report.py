@@ -33,7 +33,7 @@ def check_figure(expression: str, known: list[str]) -> None:
     try:
         matching(expression.partition("~")[0].strip(), known)
     except UserError as error:
-        raise UserError(f"{error} (the figures of the finished points; without --plot, the others run, too)") from None
+        raise UserError(f"{error} (the figures of the points finished so far; without --plot, the other points run first)") from None
 
 
 def matching(name: str, known: list[str]) -> str:
@@ -44,7 +44,7 @@ def matching(name: str, known: list[str]) -> str:
     if not begin:
         raise errors.unknown_name("--plot", "figure", name, known)
     if len(begin) > 1:
-        raise UserError(f'--plot: "{name}" is the beginning of several figures: expected one of {", ".join(begin)}')
+        raise UserError(f'--plot: "{name}" begins the names of several figures: expected one of {", ".join(begin)}')
     return begin[0]
 
 

@@ -31,7 +31,7 @@ def check_executor(name: str) -> None:
     if name not in EXECUTORS:
         raise unknown_name("--executor", "executor", name, EXECUTORS)
     if name == SLURM and shutil.which("sbatch") is None:
-        raise UserError("--executor slurm: no sbatch here: expected a machine of the cluster that can submit jobs")
+        raise UserError("--executor slurm: sbatch not found: expected a host that can submit jobs to the cluster")
 
 
 def arguments(root: Path, executor: str, at_once: int, memory_mb: int) -> list[str]:

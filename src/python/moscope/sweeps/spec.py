@@ -64,7 +64,7 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
             raise unknown_name(where, "part of a sweep", part, PARTS)
     job = document.get("job")
     if not isinstance(job, str):
-        raise UserError(f"{where}: {'job is no text' if 'job' in document else 'names no job'}: expected {EXAMPLE}")
+        raise UserError(f"{where}: {'job is not a string' if 'job' in document else 'names no job'}: expected {EXAMPLE}")
     axes = {key: _axis(f"{where}: axes.{key}", values) for key, values in _once(_table(document, "axes", where), f"{where}: axes")}
     fixed = {key: _scalar(f"{where}: fixed.{key}", value) for key, value in _once(_table(document, "fixed", where), f"{where}: fixed")}
     for key in fixed:
@@ -74,7 +74,7 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
     for key, values in ((key, values) for entry in exclude for key, values in entry.items() if key in axes):
         for value in values:
             if text(value) not in map(text, axes[key]):
-                raise UserError(f"{where}: exclude.{key}: {text(value)} is no value of the axis: expected one of "
+                raise UserError(f"{where}: exclude.{key}: {text(value)} is not a value of the axis: expected one of "
                                 f"{', '.join(map(text, axes[key]))}")
     return Spec(job, fixed, axes, _zips(document.get("zip", []), axes, where), exclude, name, where)
 
@@ -82,7 +82,7 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
 def _table(document: dict[str, Any], part: str, where: str) -> dict[str, Any]:
     table = document.get(part, {})
     if not isinstance(table, dict):
-        raise UserError(f"{where}: {part}: is no table: expected [{part}] with a line for each parameter")
+        raise UserError(f"{where}: {part}: is not a table: expected [{part}] with a line for each parameter")
     return table
 
 
@@ -107,7 +107,7 @@ def _once(table: dict[str, Any], where: str) -> list[tuple[str, Any]]:
 def _scalar(where: str, value: Any) -> Value:
     if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise UserError(f"{where}: {str(value)[:40]}: expected one text, number, true or false")
+    raise UserError(f"{where}: {str(value)[:40]}: expected a string, number, true or false")
 
 
 def _axis(where: str, values: Any) -> list[Value]:
@@ -133,7 +133,7 @@ def _zips(zips: Any, axes: dict[str, list[Value]], where: str) -> list[list[str]
             zipped.add(name)
         if len({len(axes[n]) for n in names}) > 1:
             lengths = ", ".join(f"{n} has {len(axes[n])}" for n in names)
-            raise UserError(f"{where}: zip: {lengths} values: expected as many values of each")
+            raise UserError(f"{where}: zip: {lengths} values: expected equal numbers of values")
     return zips
 
 

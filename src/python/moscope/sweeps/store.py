@@ -37,7 +37,7 @@ class Store:
         """UserError if the folder is not a sweep's, and not empty."""
         jsonio.check_replaceable(self.root, adds=True)
         if not self.config.exists() and (others := [p.name for p in self.root.glob("[!.]*") if p.name not in FOLDERS]):
-            raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or one that is empty")
+            raise UserError(f"{self.root}: has {min(others)} of another command: expected the folder of a sweep, or an empty one")
 
     def open(self) -> None:
         """Creates the folder, or continues in one that is already a sweep's."""
@@ -47,7 +47,7 @@ class Store:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             (self.root / jsonio.MARK).touch()
         except OSError as error:
-            raise UserError(f"{self.root}: {error.strerror}: expected a folder that can be written") from error
+            raise UserError(f"{self.root}: {error.strerror}: expected a writable folder") from error
 
     def point(self, digest: str) -> Path:
         return self.root / "points" / digest

@@ -24,7 +24,7 @@ def check_target(path: Path | None, ending: str) -> None:
     if not path.absolute().parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}: expected an existing one")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected a folder that can be written")
+        raise UserError(f"{path}: the folder {path.parent} cannot be written: expected a writable folder")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -32,7 +32,7 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         aside.write_whole(path, data)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a file that can be written") from error
+        raise UserError(f"{path}: {error.strerror}: expected a writable file") from error
 
 
 def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> None:

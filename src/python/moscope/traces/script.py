@@ -160,7 +160,7 @@ class _Parser:
             self.fail(word, "an access is missing", "cCORE OP ADDR, such as c0 ld A@n0")
         match = re.fullmatch(r"([cd])(\d{1,9})", word.text)
         if match is None:
-            self.fail(word, f'"{word.text}" is no core', f"c and a number, c0 to c{self.cores - 1}")
+            self.fail(word, f'"{word.text}" is not a core', f"c and a number, c0 to c{self.cores - 1}")
         number, device = int(match.group(2)), match.group(1) == "d"
         if device and number >= len(self.memory):
             self.fail(word, f"the machine has no device {number}", f"d0 to d{len(self.memory) - 1}")
@@ -180,20 +180,20 @@ class _Parser:
     def time(self, word: Word | None) -> int:
         match = TIME.fullmatch(word.text) if word else None
         if match is None:
-            self.fail(word, f'"{word.text if word else ""}" is no time', "a number with fs, ps, ns, us, or cy for core cycles")
+            self.fail(word, f'"{word.text if word else ""}" is not a time', "a number with fs, ps, ns, us, or cy for core cycles")
         amount, unit = Fraction(match.group(1)), match.group(2)
         return int(amount * self.cycle) if unit == "cy" else int(amount * UNITS[unit])
 
     def delay(self, word: Word) -> MessageDelay:
         match = DELAYED.fullmatch(word.text)
         if match is None:
-            self.fail(word, f'"{word.text}" is no delay', "MESSAGE>CONTROLLER+TIME, such as Inv>L1Cache-1+40ns")
+            self.fail(word, f'"{word.text}" is not a delay', "MESSAGE>CONTROLLER+TIME, such as Inv>L1Cache-1+40ns")
         return MessageDelay(match.group(1), match.group(3), int(match.group(2) or 0), self.time(Word(match.group(4), word.at)))
 
     def address(self, word: Word) -> tuple[int, int | None]:
         parts = PARTS.fullmatch(word.text)
         if parts is None:
-            self.fail(word, f'"{word.text}" is no address', "a number, or a line such as A@n0, with +OFFSET and :BYTES")
+            self.fail(word, f'"{word.text}" is not an address', "a number, or a line such as A@n0, with +OFFSET and :BYTES")
         place, offset, size = parts.groups()
         named = NAMED.fullmatch(place)
         address = self.letter(word, named.group(1), named.group(2)) if named else self.number(word, place)
@@ -230,8 +230,8 @@ class _Parser:
             address = -1
         if address < 0:
             if re.fullmatch(r"[A-Za-z]", place):
-                self.fail(word, f"line {place} of which node?", f"{place}@n0 to {place}@n{len(self.memory) - 1}")
-            self.fail(word, f'"{word.text}" is no address', "a number, or a line such as A@n0")
+                self.fail(word, f"line {place} without a node", f"{place}@n0 to {place}@n{len(self.memory) - 1}")
+            self.fail(word, f'"{word.text}" is not an address', "a number, or a line such as A@n0")
         return address
 
 

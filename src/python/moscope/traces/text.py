@@ -222,7 +222,7 @@ def end_texts(document: Document) -> list[str]:
 
 
 def not_done(access: dict[str, Any]) -> str:
-    return "not done" + ("" if access["issued"] is not None else ", as it had not begun")
+    return "not done" + ("" if access["issued"] is not None else ", because it had not begun")
 
 
 def print_segments(console: Any, document: Document, access: dict[str, Any]) -> None:
@@ -243,4 +243,4 @@ def print_segments(console: Any, document: Document, access: dict[str, Any]) -> 
         console.print(Text(f"{s['cycles']:9.1f} {s['fs'] / FS_PER_NS:9.2f}  {s['name']:<12} {meaning:<30} "),
                       Text(bar, colour), sep="")
     total = sum(s["fs"] for s in access["segments"])
-    console.print(Text(f"{access['latency_cycles']:9.1f} {total / FS_PER_NS:9.2f}  in all, the access's latency", "dim"))
+    console.print(Text(f"{access['latency_cycles']:9.1f} {total / FS_PER_NS:9.2f}  total: the latency of the access", "dim"))

@@ -102,7 +102,7 @@ def _flags(place: Path) -> list[str]:
 def _sources(place: Path) -> list[Path]:
     found = sorted(place.glob("*.c"))
     if not found:
-        raise UserError(f"{place}: holds no C file: expected the sources of the workload")
+        raise UserError(f"{place}: contains no C file: expected the sources of the workload")
     return [*found, *sorted((_ours() / "common").glob("*.c"))]
 
 

@@ -16,7 +16,7 @@ def plan_of(run_dir: Path) -> Plan:
     options = directory.document(run_dir / directory.IDENTITY) if (run_dir / directory.IDENTITY).is_file() else None
     run = directory.document(run_dir / "run.json") if (run_dir / "run.json").is_file() else None
     if options is None or run is None or shape.fault(run):
-        raise UserError(f"{run_dir}: has no {directory.IDENTITY} or run.json that can be read: expected a finished run")
+        raise UserError(f"{run_dir}: has no readable {directory.IDENTITY} or run.json: expected a finished run")
     try:
         points = [Point(**one) for one in options["points"]]
         machine, sets, seed = options["machine"], options["set"], options["seed"]
