@@ -123,7 +123,7 @@ def test_a_value_that_was_never_written_is_found(moscope: Moscope, fake_gem5: Fa
     (files / "accesses.txt").write_text("\n".join(lines) + "\n")
     code, document = check(moscope, fake_gem5(files=files))
     assert code == 1 and not document["ok"] and document["transitions_equal"]
-    assert "saw 777777" in document["invariants"]["gem5"][0] and not document["invariants"]["moscope"]
+    assert "read 777777" in document["invariants"]["gem5"][0] and not document["invariants"]["moscope"]
 
 
 def test_a_gem5_without_a_trace_is_no_agreement(moscope: Moscope, fake_gem5: Fake, tmp_path: Path, ours: Observed,
@@ -175,7 +175,7 @@ def states(**held: str) -> Observed:
 
 
 @pytest.mark.parametrize("left, what", [
-    (states(L1Cache_0="M", L1Cache_1="S"), "beside others"),
+    (states(L1Cache_0="M", L1Cache_1="S"), "while others have copies"),
     (states(L1Cache_0="O", L3Cache_1="O"), "several owners"),
     (states(L1Cache_0="IS"), "in a transient state"),
     (states(L1Cache_0="E", Directory_0="S"), "its home says S"),
