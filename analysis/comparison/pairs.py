@@ -10,7 +10,7 @@ larger than the error of the whole."""
 import math
 from collections.abc import Sequence
 
-from analysis.comparison import programs
+from analysis.comparison import bytes_of_lines, programs
 from analysis.comparison.sides import Measured, differing
 from analysis.described import CLASSES, SPIN, TIME_KIND
 from analysis.run_directory import FS_PER_US, Point
@@ -93,14 +93,24 @@ def by_kind(p: Point) -> dict[str, float]:
     return {cause: share * whole for cause, share in causes(p).items()}
 
 
-def by_line(p: Point, renamed: programs.Renamed) -> dict[str, Row]:
-    """Waiting by name of line, in femtoseconds; the same lock in two runs has one name."""
-    found: dict[str, Row] = {}
+def by_line(points: Sequence[Point], renamed: Sequence[programs.Renamed]) -> list[dict[str, Row]]:
+    """Of both points, waiting by name of line, in femtoseconds; the same lock or line in both has one name."""
+    names = [_common_name(one) for one in renamed]
     query = "SELECT name, kind, class, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
-    for one in p.database.rows(query, p.name):
-        mine = found.setdefault(renamed(without_offset(one), one["kind"]), {"kind": one["kind"], "class": one["class"], "time": 0.0})
-        mine["time"] += one["waiting"]
-    return found
+    found: list[dict[str, Row]] = []
+    for p, name in zip(points, names, strict=True):
+        rows: dict[str, Row] = {}
+        for one in p.database.rows(query, p.name):
+            mine = rows.setdefault(name(one["name"], one["kind"]), {"kind": one["kind"], "class": one["class"], "time": 0.0})
+            mine["time"] += one["waiting"]
+        found.append(rows)
+    a, b = found
+    in_a, in_b = map(bytes_of_lines.accessed, points, names)
+    return [a, bytes_of_lines.aligned(a, b, in_a, in_b)]
+
+
+def _common_name(renamed: programs.Renamed) -> programs.Renamed:
+    return lambda name, kind: renamed(without_offset({"name": name, "kind": kind}), kind)
 
 
 def by_function(p: Point, renamed: programs.Renamed) -> dict[str, Row]:
@@ -119,11 +129,13 @@ def listed(sides: Sequence[dict[str, Row]], scale: Sequence[float], error: float
     rows = []
     for name, about in {**sides[0], **sides[1]}.items():
         values = [(side[name]["time"] if name in side else 0.0) / divisor for side, divisor in zip(sides, scale, strict=True)]
-        rows.append(_row(name, about["kind"], about["class"], values, error))
+        more = {"names_in_b": about["names_in_b"]} if "names_in_b" in about else {}
+        rows.append({**_row(name, about["kind"], about["class"], values, error), **more})
     rows.sort(key=lambda row: (*_rank(row), row["name"]))
-    more = rows[MOST:]
-    if more:
-        rows[MOST:] = [_row(f"{len(more):,} more", "others", "", [sum(r[side] for r in more) for side in ("a", "b")], error)]
+    left_out = rows[MOST:]
+    if left_out:
+        sums = [sum(row[side] for row in left_out) for side in ("a", "b")]
+        rows[MOST:] = [_row(f"{len(left_out):,} more", "others", "", sums, error)]
     waited = [sum(row[side] for row in rows) for side in ("a", "b")]
     whole = [sum(row[side] for row in rest if row["name"] == "waiting") for side in ("a", "b")]
     left = [w - x for w, x in zip(whole, waited, strict=True)]
@@ -169,7 +181,7 @@ def compared(a: Measured, b: Measured) -> Row:
             "throughput": found["throughput_per_s"], "figures": {name: row for name, row in found.items() if row is not None},
             "whole": {**_values(whole, error), "half_width": error}, "time": time,
             "programs": {"a": own[0], "b": own[1]} if all(own) and own[0] != own[1] else None,
-            "lines": listed([by_line(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),
+            "lines": listed(by_line(points, same), scale, error, rest),
             "functions": listed([by_function(p, one) for p, one in zip(points, same, strict=True)], scale, error, rest),
             "alike": alike(found),
             "unsteady": [f"{side}: {trend.said(p.record)}" for side, p in zip("AB", points, strict=True) if "trend" in p.record]}

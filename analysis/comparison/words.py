@@ -8,6 +8,7 @@ CAUSES = {"user": "busy, user", "kernel": "busy, kernel", "core": "core stall", 
           "without_class": "memory stall without a class"}
 ALIKE = "within the error"
 PAIR_ALIKE = "the pair is alike"
+MOST_OTHERS = 5  # names in a sentence
 
 
 def cause(name: str) -> str:
@@ -85,8 +86,17 @@ def notes(pair: Row) -> list[str]:
     """What a reader must know of the lists, of the configuration, and of the windows."""
     own = pair.get("programs")
     return [*([f"Names of {own['b']} (B) are compared with those of {own['a']} (A), whose name the lists give."] if own else ()),
+            *_other_bytes(pair["lines"]),
             *(f"{side.upper()} does not record {_listed(keys)}: not compared." for side, keys in pair["not_recorded"].items() if keys),
             *pair["unsteady"]]
+
+
+def _other_bytes(lines: list[Row]) -> list[str]:
+    """Which names of lines are of other bytes in B."""
+    found = [f"{row['name']} is {', '.join(row['names_in_b'])} in B" for row in lines if "names_in_b" in row]
+    if len(found) > MOST_OTHERS:
+        found[MOST_OTHERS:] = [f"and {len(found) - MOST_OTHERS:,} more"]
+    return [f"Lines whose longest waiting is for another byte in B have the name of A: {'; '.join(found)}."] if found else []
 
 
 def _listed(keys: list[str]) -> str:

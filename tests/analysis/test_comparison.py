@@ -17,7 +17,7 @@ from pyarrow import parquet
 from analysis import Point, RunDirectoryError
 from analysis.comparison import condition, page, pairs, programs, sides, text, words
 from moscope import cli, jsonio
-from moscope.commands import compare as command  # noqa: F401  registers itself
+from moscope.commands import compare as command
 from moscope.runs.statistics.confidence import COUNT_ERROR, Mean
 
 WINDOWS = 12
@@ -265,6 +265,42 @@ def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Pa
     assert "Names of server-padded (B) are compared with those of server (A)" in capsys.readouterr().out
     assert "Names of server-padded (B)" in page.document([pair], [], a, b)
     assert compared(a, a)[0]["programs"] is None
+
+
+def packed(folder: Path, name: str, accessed: tuple[str, ...], rate: float = 1.0) -> Path:
+    """A run whose first line has this name; its waiters access the bytes of these names."""
+    (point,) = run(folder, rate=rate).glob("points/*")
+    for file in ("lines", "pairs"):
+        table = parquet.read_table(point / f"{file}.parquet")
+        first = [line == synthetic_run.FIRST for line in table["line"].to_pylist()]
+        columns = {"lines": {"name": [name], "kind": ["user symbol"]}, "pairs": {"accessed": accessed}}[file]
+        for column, values in columns.items():
+            before = table[column].to_pylist() if column in table.column_names else [None] * len(first)
+            after = [values[n % len(values)] if mine else old for n, (mine, old) in enumerate(zip(first, before, strict=True))]
+            kept = table.drop_columns([column] if column in table.column_names else [])
+            table = kept.append_column(column, pyarrow.array(after))
+        parquet.write_table(table, point / f"{file}.parquet")
+    return folder
+
+
+def test_a_line_with_the_name_of_another_byte_on_each_side_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = ("cnt:packed[1]", "cnt:packed[0]")
+    a, b = (packed(tmp_path / name, name, both, rate) for name, rate in zip(both, (1.0, 1.2), strict=True))
+    (pair,) = compared(a, b)
+    (row,) = [row for row in pair["lines"] if "packed" in row["name"]]
+    assert row["name"] == "cnt:packed[1]" and row["names_in_b"] == ["cnt:packed[0]"] and row["a"] == pytest.approx(1.2 * row["b"], rel=0.01)
+    for name in ("time", "lines"):
+        assert sum(row["difference"] for row in pair[name]) == pytest.approx(pair["whole"]["difference"])
+    text.show([pair], [])
+    assert "have the name of A: cnt:packed[1] is cnt:packed[0] in B." in capsys.readouterr().out
+    jsonio.validate(command.document([pair], [], ok=True))
+
+
+def test_names_of_different_lines_stay_apart(tmp_path: Path) -> None:
+    a = packed(tmp_path / "a", "cnt:packed[1]", ("cnt:packed[1]", "cnt:packed[0]"))
+    for b in (packed(tmp_path / "b", "cnt:packed[0]", ("cnt:packed[0]",)), packed(tmp_path / "c", "cnt:other", ("cnt:other",))):
+        (pair,) = compared(a, b)
+        assert sorted(bool(row["a"]) for row in pair["lines"] if "cnt:" in row["name"]) == [False, True]
 
 
 @pytest.mark.parametrize(("workload", "line", "name"), [
