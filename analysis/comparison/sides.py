@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The two sides of a comparison: a run directory, a point in one, or a sweep of runs; and which points of them are compared."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,15 @@ class Measured:
     point: Point
     configuration: dict[str, str]
     source: str
-    about: str = ""  # what distinguishes it within a sweep
+    axes: dict[str, str] = field(default_factory=dict)  # what distinguishes it within a sweep, besides workload, kernel and cores
 
     @property
     def title(self) -> str:
         cores = f"{self.point.cores} core{'' if self.point.cores == 1 else 's'}"
-        return f"{self.point.workload} on {self.point.kernel}, {cores}{self.about}"
+        return f"{self.point.workload} on {self.point.kernel}, {cores}{''.join(f', {name}={value}' for name, value in self.axes.items())}"
+
+    def recorded(self, parameter: str) -> str | None:
+        return self.configuration.get(parameter, self.configuration.get(f"{parameter}_ms"))
 
 
 @dataclass
@@ -46,9 +49,10 @@ def side(path: Path) -> Side:
     if not path.is_dir():
         raise RunDirectoryError(f"{path}: {'is a file' if path.exists() else 'no such folder'}: {RIGHT}")
     if (path / "point.json").is_file():
-        run = path.absolute().parents[1]
-        if path.absolute().parent.name == "points" and (run / "run.json").is_file():
-            found = [one for one in _of_run(run) if one.point.name == path.absolute().name]
+        whole = path.absolute().parents[1]
+        in_points = path.absolute().parent.name == "points"
+        if in_points and (whole / "run.json").is_file():
+            found = [one for one in _of_run(whole) if one.point.name == path.absolute().name]
             if found:
                 return Side(path, found)
         return Side(path, [_alone(path)])
@@ -68,7 +72,18 @@ def _of_run(path: Path) -> list[Measured]:
 
 def _of_sweep(path: Path) -> list[Measured]:
     """The finished points of a sweep (docs/sweeps.md): its table has their parameters, in the columns before `point`."""
-    file = path / TABLE
+    columns, rows, axes = _table(path / TABLE)
+    parameters = columns[:columns.index("point")] if "point" in columns else []
+    found = []
+    for row in (dict(zip(columns, values, strict=True)) for values in rows):
+        folder = path / "points" / str(row.get("point"))
+        if (folder / "point.json").is_file():
+            found.append(_alone(folder, axes, {name: row[name] for name in parameters}))
+    return found
+
+
+def _table(file: Path) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
+    """Columns, rows and axes of the table of a sweep."""
     try:
         with duckdb.connect() as connection:
             table = connection.execute(f"SELECT * FROM {scan(file)}")
@@ -77,43 +92,34 @@ def _of_sweep(path: Path) -> list[Measured]:
                                           [pattern(file)]).fetchall()
     except duckdb.Error as error:
         raise RunDirectoryError(f"{file}: {str(error).splitlines()[0]}: expected the table of a sweep") from error
-    axes = metadata[0][0].split("\n") if metadata else []
-    parameters = columns[:columns.index("point")] if "point" in columns else []
-    found = []
-    for row in (dict(zip(columns, values, strict=True)) for values in rows):
-        folder = path / "points" / str(row.get("point"))
-        if not (folder / "point.json").is_file():
-            continue
-        one = _alone(folder)
-        if one.source != SWEEP:
-            one.configuration |= _parameters({name: row[name] for name in parameters}, one.configuration)
-            one.source = SWEEP
-        own = [f"{name}={row[name]}" for name in axes if name in parameters and name not in ("workload", "kernel", "cores")]
-        one.about = "".join(f", {text}" for text in own)
-        found.append(one)
-    return found
+    return columns, rows, metadata[0][0].split("\n") if metadata else []
 
 
-def _parameters(given: dict[str, Any], known: dict[str, str]) -> dict[str, str]:
-    """The parameters of a point of a sweep, without the times that its record has in another unit."""
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
-            if value is not None and f"{name}_ms" not in known}
-
-
-def _alone(folder: Path) -> Measured:
-    """A point without run.json, with its parameters if it is one of a sweep."""
+def _alone(folder: Path, axes: Sequence[str] = (), parameters: dict[str, Any] | None = None) -> Measured:
+    """A point without run.json. If it is one of a sweep, with its parameters: those of its result, or else `parameters`."""
     record, stats = finished(folder)
     whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
     name = folder.absolute().name
     point = Point(name, record, stats, Database({name: folder} if whole else {}, copied=False))
     one = Measured(point, configuration(record, {}), POINT)
-    if (folder / RESULT).is_file() and (result := of_point(folder / RESULT)).get("schema") == RESULT_SCHEMA:
-        given = result.get("params")
-        if not isinstance(given, dict):
-            raise RunDirectoryError(f"{folder / RESULT}: its params: expected an object")
-        one.configuration |= _parameters(given, one.configuration)
+    given = _given(folder / RESULT, parameters)
+    if given is not None:
+        texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items() if value is not None}
+        # Times are in the record, in another unit.
+        one.configuration |= {name: text for name, text in texts.items() if f"{name}_ms" not in one.configuration}
+        one.axes = {name: texts[name] for name in axes if name in texts and name not in ("workload", "kernel", "cores")}
         one.source = SWEEP
     return one
+
+
+def _given(file: Path, otherwise: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The parameters in a point's result, if that is one of a sweep."""
+    if not file.is_file() or (result := of_point(file)).get("schema") != RESULT_SCHEMA:
+        return otherwise
+    given = result.get("params")
+    if not isinstance(given, dict):
+        raise RunDirectoryError(f"{file}: its params: expected an object")
+    return given
 
 
 def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
@@ -139,36 +145,52 @@ def differing(a: Measured, b: Measured) -> tuple[list[Row], dict[str, list[str]]
     return [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys if k not in left_out], lacking
 
 
-# What two points have to have in common to be compared, the strictest first. By the last key, the last points on both sides are a pair.
-KEYS: tuple[Callable[[Measured], tuple[Any, ...]], ...] = (
-    lambda one: tuple(value for key, value in sorted(one.configuration.items()) if not key.startswith(("versions.", "made_from."))),
-    lambda one: (one.point.workload, one.point.kernel, one.point.cores, one.about),
-    lambda one: (one.point.workload, one.point.kernel, one.point.cores),
-    lambda one: (one.point.workload, one.point.cores),
-    lambda one: (one.point.workload,),
-    lambda one: (),
-)
+Key = Callable[[Measured], tuple[Any, ...]]
+
+
+def rules(a: Side, b: Side) -> tuple[Key, ...]:
+    """What two points have to have in common to be compared, the strictest first; of values only those that both sides record. By the
+    last rule, the last points on both sides are a pair."""
+    both = sorted(_keys(a) & _keys(b))
+    axes = {axis for one in (*a.points, *b.points) for axis in one.axes}
+    of_both = sorted(axis for axis in axes if all(any(one.recorded(axis) is not None for one in side.points) for side in (a, b)))
+    return (
+        lambda one: (one.point.name if one.source == SWEEP else id(one),),  # the digest of all that determined it
+        lambda one: tuple(one.configuration.get(key) for key in both),
+        lambda one: (one.point.workload, one.point.kernel, one.point.cores, *(one.recorded(axis) for axis in of_both)),
+        lambda one: (one.point.workload, one.point.kernel, one.point.cores),
+        lambda one: (one.point.workload, one.point.cores),
+        lambda one: (one.point.workload,),
+        lambda one: (),
+    )
+
+
+STRICT = 4  # of the rules; a pair by one of the others is no counterpart where these found some
+
+
+def _keys(side: Side) -> set[str]:
+    return {key for one in side.points for key in one.configuration if not key.startswith(("versions.", "made_from."))}
 
 
 def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str]]:
-    """The pairs to compare, and the points that have no counterpart. A point is paired by all of its configuration if that is
-    possible, then by workload, kernel, cores and the other axes of its sweep, then by less; only if that makes it the only one on
-    both sides."""
+    """The pairs to compare, and the points that have no counterpart. A point is paired by its digest or all of its configuration if
+    that is possible, then by workload, kernel, cores and the other axes of its sweep, then by less; only if that makes it the only one
+    on both sides."""
     left, right = list(a.points), list(b.points)
     if len(left) == len(right) == 1:
         return [(left[0], right[0])], []
     found: list[tuple[Measured, Measured]] = []
-    for key in KEYS:
+    for n, key in enumerate(rules(a, b)):
+        if found and n == STRICT:
+            break
         groups: dict[tuple[Any, ...], tuple[list[Measured], list[Measured]]] = {}
-        for n, points in enumerate((left, right)):
+        for side, points in enumerate((left, right)):
             for one in points:
-                groups.setdefault(key(one), ([], []))[n].append(one)
+                groups.setdefault(key(one), ([], []))[side].append(one)
         pairs = [(x[0], y[0]) for x, y in groups.values() if len(x) == len(y) == 1]
         found += pairs
         used = {id(one) for pair in pairs for one in pair}
         left, right = ([one for one in points if id(one) not in used] for points in (left, right))
-        if found and key is KEYS[2]:  # the same points on both sides: others have no counterpart
-            break
     alone = [f"{one.point.name} ({side.path})" for side, points in ((a, left), (b, right)) for one in points]
     order = {id(one): n for n, one in enumerate(a.points)}
     return sorted(found, key=lambda pair: order[id(pair[0])]), alone
@@ -176,7 +198,7 @@ def matched(a: Side, b: Side) -> tuple[list[tuple[Measured, Measured]], list[str
 
 def unmatched(a: Side, b: Side) -> str:
     """Why no points are a pair."""
-    for key in KEYS[:-1]:
+    for key in rules(a, b)[:-1]:
         for side, other in ((a, b), (b, a)):
             wanted = {key(one) for one in other.points}
             for value in dict.fromkeys(key(one) for one in side.points if key(one) in wanted):

@@ -331,12 +331,14 @@ def test_points_are_paired_by_what_they_have_in_common(tmp_path: Path) -> None:
     assert [(x.point.name, y.point.name) for x, y in matched] == [("exim-pk-24", "exim-stock-48")] and not alone
 
 
-def sweep(folder: Path, points: dict[str, Path], window: str = "1ms") -> Path:
-    """A sweep over `links.clock`, with a point for each value."""
-    rows = [{"workload": "exim", "window": window, "links.clock": clock, "point": f"digest-{clock}", "status": "done"} for clock in points]
+def sweep(folder: Path, points: dict[str, Path], window: str = "1ms", digest: str = "digest", axes: str = "links.clock",
+          **more: Any) -> Path:
+    """A sweep over `links.clock`, with a point for each value; `more` parameters."""
+    rows = [{"workload": "exim", "window": window, **more, "links.clock": clock, "point": f"{digest}-{clock}", "status": "done"}
+            for clock in points]
     for clock, source in points.items():
-        shutil.copytree(source, folder / "points" / f"digest-{clock}")
-    table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"schema": "moscope.sweep.table/1", "axes": "links.clock"})
+        shutil.copytree(source, folder / "points" / f"{digest}-{clock}")
+    table = pyarrow.Table.from_pylist(rows).replace_schema_metadata({"schema": "moscope.sweep.table/1", "axes": axes})
     parquet.write_table(table, folder / "table.parquet")
     return folder
 
@@ -374,6 +376,26 @@ def test_the_points_of_a_sweep_are_paired_by_their_parameters(stock: Path, faste
     assert [pair["b"].rpartition(", ")[2] for pair in compared(short, long)] == ["links.clock=1GHz", "links.clock=2GHz"]
     (one,) = compared(a / "points/digest-1GHz", second)
     assert one["alike"] is False
+
+
+@pytest.mark.parametrize("digest", ["digest", "other"])
+def test_points_of_sweeps_that_record_different_parameters_are_paired_by_the_values_of_both(
+        stock: Path, tmp_path: Path, digest: str) -> None:
+    point = stock / "points/exim-stock-24"
+    a = sides.side(sweep(tmp_path / "a", dict.fromkeys(("1GHz", "2.4GHz"), point), axes="links.clock\nseed", seed=1))
+    b = sides.side(sweep(tmp_path / "b", dict.fromkeys(("4GHz", "1GHz", "3GHz"), point), digest=digest, machine="opteron48"))
+    found, alone = sides.matched(a, b)
+    assert [(x.title, y.title) for x, y in found] == [("exim on stock, 24 cores, links.clock=1GHz, seed=1",
+                                                       "exim on stock, 24 cores, links.clock=1GHz")]
+    assert alone == [f"digest-2.4GHz ({a.path})", f"{digest}-4GHz ({b.path})", f"{digest}-3GHz ({b.path})"]
+
+
+def test_equal_digests_are_a_pair_even_if_other_points_record_the_same(stock: Path, tmp_path: Path) -> None:
+    point = stock / "points/exim-stock-24"
+    a, b = (sides.side(sweep(tmp_path / name, dict.fromkeys(clocks, point))) for name, clocks in (("a", ("1GHz",)), ("b", ("1GHz", "2GHz"))))
+    for one in b.points:
+        one.configuration["links.clock"] = "1GHz"  # what is recorded does not tell them apart
+    assert [y.point.name for _, y in sides.matched(a, b)[0]] == ["digest-1GHz"]
 
 
 def test_what_only_one_side_records_is_named_once_and_not_compared(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
