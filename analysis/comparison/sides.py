@@ -12,11 +12,14 @@ from analysis.database import FILES, Database, readable
 from analysis.run_directory import Point, RunDirectoryError, finished, load, of_point
 from analysis.tables.base import Row
 from moscope.parquet import pattern, scan
+from moscope.sweeps.jobs.run import JOB
 
 TABLE = "table.parquet"
 RESULT, RESULT_SCHEMA = "result.json", "moscope.sweep.point/1"  # of a point of a sweep, with its parameters
 RUN, SWEEP, POINT = "run.json", "the parameters of a sweep", "point.json"  # what a configuration was read from
 RECORDED = ("workload", "kernel", "cores", "command", "begin", "warmup_ms", "window_ms", "windows")  # in every point.json
+# Parameters that do not change the machine's description; the others are keys of it, and the memory of its nodes.
+NOT_OF_MACHINE = {*RECORDED, "seed", *JOB.options} - {"memory_per_node"}
 RIGHT = "expected a run directory, a folder in its points/, or the folder of a sweep of runs"
 
 
@@ -55,7 +58,7 @@ def side(path: Path) -> Side:
             found = [one for one in _of_run(whole) if one.point.name == path.absolute().name]
             if found:
                 return Side(path, found)
-        return Side(path, [_alone(path)])
+        return Side(path, [_alone(path, _table(whole / TABLE)[2] if in_points and (whole / TABLE).is_file() else ())])
     if (path / TABLE).is_file():
         found = _of_sweep(path)
         if not found:
@@ -135,14 +138,18 @@ def configuration(record: dict[str, Any], config: dict[str, Any]) -> dict[str, s
 
 def differing(a: Measured, b: Measured) -> tuple[list[Row], dict[str, list[str]]]:
     """The keys whose values differ, and by side those that it does not record although the other does. A parameter that is missing on
-    one of two sides of the same kind was not given, which is a difference."""
+    one of two sides of the same kind was not given, which is a difference. The digest of the machine is left out if a parameter of the
+    machine differs, or if both sides have all of its values."""
     keys = [k for k in {**a.configuration, **b.configuration} if a.configuration.get(k) != b.configuration.get(k)]
     lacking = {name: [k for k in keys if a.source != b.source and k not in one.configuration and not k.startswith("made_from.")
                       and k not in RECORDED]
                for name, one in (("a", a), ("b", b))}
     described = all(any(k.startswith("machine.") for k in one.configuration) for one in (a, b))
-    left_out = {*lacking["a"], *lacking["b"], *(["made_from.machine"] if described else [])}
-    return [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys if k not in left_out], lacking
+    keys = [k for k in keys if k not in (*lacking["a"], *lacking["b"])]
+    explained = any(not k.startswith(("made_from.", "versions.")) and k not in NOT_OF_MACHINE for k in keys)
+    if described or explained:
+        keys = [k for k in keys if k != "made_from.machine"]
+    return [{"key": k, "a": a.configuration.get(k), "b": b.configuration.get(k)} for k in keys], lacking
 
 
 Key = Callable[[Measured], tuple[Any, ...]]

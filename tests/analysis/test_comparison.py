@@ -392,10 +392,27 @@ def test_points_of_sweeps_that_record_different_parameters_are_paired_by_the_val
 
 def test_equal_digests_are_a_pair_even_if_other_points_record_the_same(stock: Path, tmp_path: Path) -> None:
     point = stock / "points/exim-stock-24"
-    a, b = (sides.side(sweep(tmp_path / name, dict.fromkeys(clocks, point))) for name, clocks in (("a", ("1GHz",)), ("b", ("1GHz", "2GHz"))))
+    a = sides.side(sweep(tmp_path / "a", {"1GHz": point}))
+    b = sides.side(sweep(tmp_path / "b", {"1GHz": point, "2GHz": point}))
     for one in b.points:
         one.configuration["links.clock"] = "1GHz"  # what is recorded does not tell them apart
     assert [y.point.name for _, y in sides.matched(a, b)[0]] == ["digest-1GHz"]
+
+
+def test_a_point_of_a_sweep_is_titled_by_the_axes_and_no_digest_of_the_machine_differs_beside_its_parameter(
+        stock: Path, tmp_path: Path) -> None:
+    clocks = ("1GHz", "2.4GHz")
+    points = sweep(tmp_path / "sweep", dict.fromkeys(clocks, stock / "points/exim-stock-24")) / "points"
+    for clock in clocks:
+        params = {"workload": "exim", "links.clock": clock, "threads": len(clock)}
+        (points / f"digest-{clock}/result.json").write_text(json.dumps({"schema": sides.RESULT_SCHEMA, "params": params}))
+    a, b = (sides.side(points / f"digest-{clock}").points[0] for clock in clocks)
+    assert [one.title for one in (a, b)] == [f"exim on stock, 24 cores, links.clock={clock}" for clock in clocks]
+    for n, one in enumerate((a, b)):
+        one.configuration["made_from.machine"] = str(n)
+    assert [row["key"] for row in sides.differing(a, b)[0]] == ["links.clock", "threads"]
+    b.configuration["links.clock"] = a.configuration["links.clock"]
+    assert [row["key"] for row in sides.differing(a, b)[0]] == ["threads", "made_from.machine"], "the machine's file was edited"
 
 
 def test_what_only_one_side_records_is_named_once_and_not_compared(stock: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
