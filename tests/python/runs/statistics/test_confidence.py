@@ -27,6 +27,14 @@ def test_the_interval_holds_the_mean_in_nine_of_ten_series(correlation: float, w
     assert covered(correlation, windows) >= 0.9
 
 
+def test_of_the_errors_of_batches_and_of_windows_the_larger_one_counts() -> None:
+    alternating, blocks = [99.0, 101.0] * 15, [99.0, 99.0, 99.0, 101.0, 101.0, 101.0] * 5
+    for values, larger in ((alternating, alternating), (blocks, confidence.batched(blocks))):
+        mean = estimate(values, [1.0] * 30)
+        spread = confidence.variance(confidence.residuals(larger, [30 / len(larger)] * len(larger), 100.0))
+        assert mean.stderr == pytest.approx(math.sqrt(spread)) and mean.half_width == pytest.approx(2.262 * math.sqrt(spread))
+
+
 def test_intervals_that_take_windows_as_independent_are_too_narrow() -> None:
     numbers = random.Random(20)
     naive = 0
