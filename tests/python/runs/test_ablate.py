@@ -42,7 +42,7 @@ def test_what_measures_one_point_refuses_several(shared: Shared, given: dict[str
 def test_a_dry_run_estimates_the_points_that_are_not_finished_and_writes_nothing(
         shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "is_kept", lambda _: False)
-    asked = options.Options(workload="counter", cores="4")
+    asked = options.Options(workload="memcached", cores="4")
     plan = ablate.plan(shared, asked, "7", build=False)
     found, said = ablate.forecast(plan)
     jsonio.validate(found)
@@ -62,7 +62,7 @@ def test_a_dry_run_estimates_the_points_that_are_not_finished_and_writes_nothing
 def test_the_times_of_measured_points_are_those_of_the_next_estimate(
         shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7", build=False)
+    plan = ablate.plan(shared, options.Options(workload="memcached", cores="4"), "7", build=False)
     first, second, *others = plan.points
     assert ablate.forecast(plan)[0]["estimated_elsewhere"] == 4
     run = {"points": [{"kernel": first.kernel, "host_s": 1e6}, *({"kernel": p.kernel, "host_s": 7.0} for p in (second, *others))]}
@@ -72,7 +72,7 @@ def test_the_times_of_measured_points_are_those_of_the_next_estimate(
 
 
 def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = ablate.plan(shared, options.Options(workload="counter", cores="4"), "7")
+    plan = ablate.plan(shared, options.Options(workload="memcached", cores="4"), "7")
     line = {"name": "mount_lock", "address": "0x40", "stall_share": 0.6, "wait_share": 0.4, "spin_share": 0.1, "transfers": 3,
             "class": "true_sharing", "writers": [], "waiters": []}
     points = [{"kernel": k, "throughput_per_s": t, "stderr_per_s": None, "top_lines": lines,

@@ -68,7 +68,7 @@ def kept_bytes(kind: str) -> float | None:
 @dataclass(frozen=True)
 class Estimate:
     """The `seconds` that points take one after the other. For `elsewhere` of the points, the estimate uses times on another host.
-    `unknown` points are left out, because no point of their kind or of a similar kind has been recorded."""
+    `unknown` points are left out, because no points have been recorded between which theirs could be interpolated."""
 
     seconds: float
     elsewhere: int
@@ -102,22 +102,12 @@ def rates(speeds: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def like(kind: str, known: dict[str, float]) -> float | None:
-    """The rate of a kind. If it is unknown, the rate is interpolated between the same workload with fewer and with more cores; if
-    that is not possible, between the means of all workloads. Outside their range, it is the mean with the nearest number of
-    cores."""
+    """The rate of a kind. If it is unknown, the rate is interpolated between the same workload with fewer and with more cores; None if
+    that is not possible, as other workloads say nothing about this one."""
     if kind in known:
         return known[kind]
     subject, cores = parts(kind)
-    same = {c: rate for k, rate in known.items() for s, c in [parts(k)] if s == subject and c}
-    job: dict[int, list[float]] = {}
-    for k, rate in known.items():
-        if k.split()[0] == kind.split()[0]:
-            job.setdefault(parts(k)[1], []).append(rate)
-    means = {c: sum(rates) / len(rates) for c, rates in job.items()}
-    for found in (same, means):
-        if (inside := between(found, cores)) is not None:
-            return inside
-    return means[min(means, key=lambda c: abs(c - cores))] if means else None
+    return between({c: rate for k, rate in known.items() for s, c in [parts(k)] if s == subject and c}, cores)
 
 
 def between(by_cores: dict[int, float], cores: int) -> float | None:
