@@ -22,7 +22,7 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 
 @dataclass
 class Sweep:
-    """`axes`: each with its values, those of several values only in `varied`. `figures`: numeric columns that are no parameters,
+    """`axes`: each with its values, the distinct ones of those with several in `varied`. `figures`: numeric columns that are no parameters,
     the job's main ones first. `main`: names of these, in which * stands for any text. `beside`: figures that a table of points has
     beside them; empty: any."""
 
@@ -42,7 +42,8 @@ class Sweep:
 
     @property
     def varied(self) -> dict[str, list[Any]]:
-        return {name: values for name, values in self.axes.items() if len(values) > 1}
+        distinct = {name: list({shown(v): v for v in values}.values()) for name, values in self.axes.items()}
+        return {name: values for name, values in distinct.items() if len(values) > 1}
 
     @property
     def figures(self) -> list[str]:

@@ -134,6 +134,10 @@ def test_the_table_of_points_has_the_columns_that_its_job_names_and_the_time(swe
     assert sweep.columns(["throughput_per_s"], 2) == ["throughput_per_s", "stderr_per_s", "seconds"]
 
 
+def test_a_zipped_axis_with_one_value_alone_gets_no_figure(sweep: Sweep) -> None:
+    assert replace(sweep, axes={"chips": [2, 4, 4], "topology": ["ring"] * 3}).varied == {"chips": [2, 4]}
+
+
 def test_a_curve_that_lies_on_another_is_dashed(sweep: Sweep) -> None:
     rows = [{**r, "throughput_per_s": 5.0} for r in sweep.rows]
     for one, styles in ((replace(sweep, rows=rows), ["-", "--", "--"]), (sweep, ["-", "-", "-"])):

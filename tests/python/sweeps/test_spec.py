@@ -33,6 +33,13 @@ def test_zipped_axes_advance_together(tmp_path: Path) -> None:
                                                                       (8, "twisted_ladder", 2)]
 
 
+def test_zipped_axes_may_repeat_a_value_but_no_combination(tmp_path: Path) -> None:
+    text = TRACE.replace("fixed", 'zip = [["chips", "topology"]]\nfixed') + '[axes]\nchips = [2, 4]\ntopology = ["ring", "ring"]\n'
+    assert [(p["chips"], p["topology"]) for p in axes.points(read(tmp_path, text))] == [(2, "ring"), (4, "ring")]
+    with pytest.raises(UserError, match="zip of chips, topology: 2, ring appears twice: expected each combination of values once"):
+        read(tmp_path, text.replace("[2, 4]", "[2, 2]"))
+
+
 def test_excluded_points_are_left_out(tmp_path: Path) -> None:
     made = axes.points(read(tmp_path, TRACE + '[axes]\nseed = [1, 2, 3]\ntopology = ["ring", "twisted_ladder"]\n'
                                               '[[exclude]]\ntopology = "ring"\nseed = [2, 3]\n'))

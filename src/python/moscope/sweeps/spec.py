@@ -76,7 +76,9 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
             if text(value) not in map(text, axes[key]):
                 raise UserError(f"{where}: exclude.{key}: {text(value)} is not a value of the axis: expected one of "
                                 f"{', '.join(map(text, axes[key]))}")
-    return Spec(job, fixed, axes, _zips(document.get("zip", []), axes, where), exclude, name, where)
+    zips = _zips(document.get("zip", []), axes, where)
+    _distinct(axes, zips, where)
+    return Spec(job, fixed, axes, zips, exclude, name, where)
 
 
 def _table(document: dict[str, Any], part: str, where: str) -> dict[str, Any]:
@@ -113,11 +115,19 @@ def _scalar(where: str, value: Any) -> Value:
 def _axis(where: str, values: Any) -> list[Value]:
     if not isinstance(values, list) or not values:
         raise UserError(f"{where}: {str(values)[:40]}: expected a list of one value or more")
-    found = [_scalar(where, v) for v in values]
-    for v in found:
-        if [text(f) for f in found].count(text(v)) > 1:
-            raise UserError(f"{where}: {v} appears twice: expected each value once")
-    return found
+    return [_scalar(where, v) for v in values]
+
+
+def _distinct(axes: dict[str, list[Value]], zips: list[list[str]], where: str) -> None:
+    """Raises UserError for a value that an axis has twice, and for a combination that zipped axes have twice."""
+    zipped = {name for names in zips for name in names}
+    for names in [*([name] for name in axes if name not in zipped), *zips]:
+        steps = list(zip(*(map(text, axes[name]) for name in names), strict=True))
+        for step in steps:
+            if steps.count(step) > 1:
+                one = f"axes.{names[0]}" if len(names) == 1 else f"zip of {', '.join(names)}"
+                each = "value" if len(names) == 1 else "combination of values"
+                raise UserError(f"{where}: {one}: {', '.join(step)} appears twice: expected each {each} once")
 
 
 def _zips(zips: Any, axes: dict[str, list[Value]], where: str) -> list[list[str]]:
