@@ -64,6 +64,15 @@ def averaged(sweep: Sweep, wanted: Expression) -> list[str]:
     return [name for name in sweep.varied if name not in (wanted.x, *wanted.by)]
 
 
+def has_errors(sweep: Sweep, wanted: Expression) -> bool:
+    """Whether a point of the figure has an error bar."""
+    places: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in sweep.rows:
+        places.setdefault(tuple(shown(row[name]) for name in (wanted.x, *wanted.by)), []).append(row)
+    found = ((len(rows), [r for r in rows if r["status"] == "done" and r.get(wanted.figure) is not None]) for rows in places.values())
+    return any((mean_and_error(rows, wanted.figure, of)[1] or 0.0) > 0 for of, rows in found if rows)
+
+
 def draw(sweep: Sweep, wanted: Expression, wide: bool) -> Figure | None:
     rows = [r for r in sweep.done if r.get(wanted.figure) is not None]
     if not rows:

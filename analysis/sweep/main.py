@@ -16,7 +16,6 @@ from analysis.sweep.expression import Expression
 from analysis.sweep.table import Sweep, load
 from moscope.aside import write_whole
 
-MOST_MAIN = 4  # figures of which the page has curves
 LIST = ".report"  # in the folder of figures: which of them are the report's
 
 
@@ -25,7 +24,7 @@ def write_report(sweep: Sweep) -> Path:
     folder.mkdir(exist_ok=True)
     target = sweep.path / "report.html"
     written: list[str] = []
-    document = page.document(sweep, sweep.drawn(MOST_MAIN), lambda wanted: _curve(sweep, wanted, written), _topologies(sweep, written))
+    document = page.document(sweep, sweep.drawn(), lambda wanted: _curve(sweep, wanted, written), _topologies(sweep, written))
     write_whole(target, document.encode())
     for name in _listed(folder):
         if name not in written:
@@ -47,13 +46,22 @@ def _curve(sweep: Sweep, wanted: Expression, written: list[str]) -> str:
     wide = curves.draw(sweep, wanted, True)
     if wide is None:
         return ""
-    means = curves.averaged(sweep, wanted)
-    over = f"; points are means over {', '.join(means)}." if means else " over the windows, where known."
-    caption = f"Error bars are standard errors{over}{' A dashed curve coincides with another one.' if wanted.by else ''}"
+    return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption(sweep, wanted), wide,
+                   curves.draw(sweep, wanted, False), written)
+
+
+def caption(sweep: Sweep, wanted: Expression) -> str:
+    said, means = [], curves.averaged(sweep, wanted)
+    if means:
+        said.append(f"Points are means over {', '.join(means)}.")
+    if curves.has_errors(sweep, wanted):
+        said.append(f"Error bars are standard errors{' of the means' if means else ' over the windows, where known'}.")
+    if wanted.by:
+        said.append("A dashed curve coincides with another one.")
     if failed := curves.lacking(sweep, wanted):
-        caption += (f" {failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for "
-                    "this reason.")
-    return _figure(sweep, wanted.file, f"{wanted.figure} against {wanted.x}", caption, wide, curves.draw(sweep, wanted, False), written)
+        said.append(f"{failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for this "
+                    "reason.")
+    return " ".join(said)
 
 
 def _topologies(sweep: Sweep, written: list[str]) -> str:

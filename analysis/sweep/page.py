@@ -10,13 +10,13 @@ from analysis.sweep import curves
 from analysis.sweep.expression import Expression
 from analysis.sweep.table import Sweep, shown
 
-MOST_ROWS, MOST_FAILURES, MOST_FIGURES = 500, 50, 5
+MOST_ROWS, MOST_FAILURES = 500, 50
 Drawn = Callable[[Expression], str]  # a figure as HTML; empty without data
 
 
 def points_table(sweep: Sweep, drawn: list[str]) -> str:
-    """Axes, the figures that are drawn, a few others, and the host's time; table.parquet has everything."""
-    axes, figures = list(sweep.varied), sweep.columns(drawn, MOST_FIGURES)
+    """Axes, the figures that are drawn, others of the job, and the host's time; table.parquet has everything."""
+    axes, figures = list(sweep.varied), sweep.columns(drawn)
     rows = [[esc(shown(r[n])) for n in axes] + [esc(r["status"])] + [_cell(r.get(f)) for f in figures] for r in sweep.rows[:MOST_ROWS]]
     left = len(sweep.rows) - MOST_ROWS
     more = f'<p class="quiet">{left:,} further points are in table.parquet.</p>' if left > 0 else ""

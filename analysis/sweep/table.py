@@ -11,6 +11,7 @@ from typing import Any
 from pyarrow import parquet
 
 from analysis.run_directory import RunDirectoryError
+from moscope.sweeps import figures
 
 # Parameter -> what a value counts once; a quantity is a number and one of these.
 UNITS = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9, "fs": 1e-15, "ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0,
@@ -24,7 +25,7 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 class Sweep:
     """`axes`: each with its values, the distinct ones of those with several in `varied`. `figures`: numeric columns that are no parameters,
     the job's main ones first. `main`: names of these, in which * stands for any text. `beside`: figures that a table of points has
-    beside them; empty: any."""
+    beside them."""
 
     path: Path
     name: str
@@ -53,18 +54,16 @@ class Sweep:
         first = dict.fromkeys(n for m in self.main for n in numeric if fnmatchcase(n, m))
         return [*first, *(n for n in numeric if n not in first)]
 
-    def columns(self, drawn: list[str], most: int) -> list[str]:
-        """The figures of a table of points: those with curves, then the job's others, or any up to `most`, and last the host's time."""
-        known = self.figures
-        free = [f for f in known if f not in drawn and f != "seconds"]
-        others = [f for f in self.beside if f in free] if self.beside else free[:max(0, most - len(drawn))]
-        return list(dict.fromkeys([*drawn, *others, *(f for f in known if f == "seconds")]))
+    def columns(self, drawn: list[str]) -> list[str]:
+        """The figures of a table of points: those with curves, the job's others, and last the host's time."""
+        return figures.columns(self.figures, drawn, self.beside)
 
-    def drawn(self, most: int) -> list[str]:
-        """The figures with curves: the job's main ones. If there are more than `most`, those that differ between points come first."""
-        main = [f for f in self.figures if any(fnmatchcase(f, m) for m in self.main)] or self.figures[:1]
-        chosen = sorted(main, key=lambda f: len({r.get(f) for r in self.done}) < 2)[:most]
-        return [f for f in main if f in chosen]
+    def drawn(self) -> list[str]:
+        """The figures with curves: the job's main ones, or any figure."""
+        return figures.main(self.figures, self.main, self._distinct) or self.figures[:1]
+
+    def _distinct(self, figure: str) -> int:
+        return len({r.get(figure) for r in self.done} - {None})
 
 
 def load(path: Path) -> Sweep:

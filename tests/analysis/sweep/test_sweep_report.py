@@ -18,7 +18,7 @@ import analysis
 from analysis.page.markup import code
 from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, topologies
-from analysis.sweep.main import LIST, main, write_plot, write_report
+from analysis.sweep.main import LIST, caption, main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
 from moscope import cli
 from moscope.commands import export, report  # noqa: F401  register themselves
@@ -130,8 +130,8 @@ def test_figures_of_an_earlier_report_are_removed_and_those_of_others_stay(tmp_p
 
 def test_the_table_of_points_has_the_columns_that_its_job_names_and_the_time(sweep: Sweep) -> None:
     chosen = replace(sweep, beside=["stderr_per_s", "cycles.memory", "cycles.busy"])
-    assert chosen.columns(["throughput_per_s"], 5) == ["throughput_per_s", "stderr_per_s", "cycles.busy", "seconds"]
-    assert sweep.columns(["throughput_per_s"], 2) == ["throughput_per_s", "stderr_per_s", "seconds"]
+    assert chosen.columns(["throughput_per_s"]) == ["throughput_per_s", "stderr_per_s", "cycles.busy", "seconds"]
+    assert sweep.columns(["throughput_per_s"]) == ["throughput_per_s", "seconds"]
 
 
 def test_a_zipped_axis_with_one_value_alone_gets_no_figure(sweep: Sweep) -> None:
@@ -237,7 +237,17 @@ def test_figures_that_differ_between_points_are_drawn_before_those_that_do_not(s
     rows = [{"point": n, "status": "done", **dict.fromkeys(flat, 9.0), **dict.fromkeys(far, float(n))} for n in (1, 2)]
     latencies = replace(sweep, axes={}, rows=rows, main=["L?_cycles", "DRAM_*_cycles"])
     assert latencies.figures == flat + far
-    assert latencies.drawn(4) == flat[:2] + far and latencies.drawn(9) == flat + far
+    assert latencies.drawn() == far + flat[:2]
+
+
+def test_a_caption_speaks_of_error_bars_only_where_the_figure_has_some(sweep: Sweep) -> None:
+    wanted = expression.parse("throughput_per_s ~ cores | topology, workload, probe_filter.enabled", sweep)
+    assert "Error bars are standard errors over the windows" in caption(sweep, wanted)
+    busy = replace(wanted, figure="cycles.busy")
+    assert caption(sweep, busy) == "A dashed curve lies on another one."
+    alike = replace(sweep, rows=[r for r in sweep.rows if r["status"] == "done"])
+    assert caption(alike, replace(busy, by=())) == "Points are means over topology, workload, probe_filter.enabled."
+    assert "Error bars are standard errors of the means." in caption(alike, replace(wanted, by=()))
 
 
 def test_more_panels_than_a_figure_has_place_for_are_refused(sweep: Sweep) -> None:

@@ -63,6 +63,16 @@ def test_the_headings_of_a_narrow_table_of_points_break_between_words(
     assert set(heads) <= set(words) and len(words) == len(heads) + 3 and "1,350,000" in lines[-2]
 
 
+def test_the_table_of_points_has_first_the_main_figures_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flat = {name: [9.0, 9.0, None] for name in ("L1_cycles", "L2_cycles", "L3_cycles", "DRAM_0_hops_cycles")}
+    table = pa.table({"seed": [1, 2, 3], "status": ["done", "done", "failed"], **flat, "DRAM_1_hop_cycles": [1.0, 2.0, None]})
+    parquet.write_table(table.replace_schema_metadata({"axes": "seed", "job": "latency"}), tmp_path / "table.parquet")
+    display.points_table(tmp_path / "table.parquet")
+    words = capsys.readouterr().out.replace("┃", " ").replace("|", " ").split()
+    shown = [word for word in words if word.endswith("_cycles")]
+    assert shown == ["DRAM_1_hop_cycles", "L1_cycles", "L2_cycles", "L3_cycles"]
+
+
 def test_points_report_their_phase_until_they_end(tmp_path: Path) -> None:
     store = Store(tmp_path)
     with store.reporting("one"):

@@ -7,4 +7,5 @@
     store.py     the folder of results                        snakemake.py  Snakemake in an environment of its own
     worker.py    what Snakemake starts for points and boots   speeds.py     seconds per kind of point, for estimates
     results.py   one Parquet table of all points, one of lines
+    figures.py   which figures are plotted and printed
 """

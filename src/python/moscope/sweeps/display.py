@@ -6,13 +6,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from moscope import terminal
 from moscope.cli import Shared
-from moscope.sweeps import jobs
+from moscope.sweeps import figures, jobs
 from moscope.sweeps.spec import text
 from moscope.wording import number
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 EVERY_S, UNCHANGED_S = 30.0, 120.0  # seconds between lines, and between equal lines, if stderr is no terminal
 FAILURES_SHOWN = POINTS_SHOWN = 20
-MOST_MAIN = 4  # figures
 
 
 class Bar:
@@ -102,10 +100,10 @@ def points_table(file: Path) -> None:
     found = parquet.read_table(file, partitioning=None)
     about = {key.decode(): value.decode() for key, value in (found.schema.metadata or {}).items()}
     job = jobs.find(about["job"])
-    main = [name for pattern in job.figures_first for name in found.column_names if fnmatchcase(name, pattern)]
+    main = figures.main(found.column_names, job.figures_first, lambda name: len(set(found[name].drop_null().to_pylist())))
     axes = about["axes"].split("\n") if about["axes"] else []
     rows = found.slice(0, POINTS_SHOWN).to_pylist()
-    names = [n for n in dict.fromkeys([*main[:MOST_MAIN], *job.figures_beside, "seconds"]) if n in found.column_names]
+    names = figures.columns(found.column_names, main, job.figures_beside)
 
     def table(heading: Callable[[str], str]) -> Table:
         made = Table()

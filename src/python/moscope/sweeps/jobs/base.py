@@ -52,8 +52,8 @@ class Job(ABC):
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     light = True
-    figures_first: tuple[str, ...] = ()  # the first figures in the report; * stands for any text
-    figures_beside: tuple[str, ...] = ()  # others that a table of points has beside them; empty: whatever there is
+    figures_first: tuple[str, ...] = ()  # the main figures; * stands for any text
+    figures_beside: tuple[str, ...] = ()  # others that a table of points has beside them
 
     @abstractmethod
     def plan(self, params: Params, say: Say) -> Planned:

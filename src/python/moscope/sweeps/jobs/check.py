@@ -17,6 +17,7 @@ class Check(Job):
     required = ("protocol",)
     light = False
     figures_first = ("reached", "loads_per_second")
+    figures_beside = ("declared", "violations")
 
     def plan(self, params: Params, say: Say) -> Planned:
         chosen = shared(self, params)

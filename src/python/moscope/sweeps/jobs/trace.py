@@ -24,6 +24,7 @@ class Trace(Job):
     options = ("script",)
     required = ("script",)
     figures_first = ("total_cycles",)
+    figures_beside = ("messages", "transitions")
 
     def plan(self, params: Params, say: Say) -> Planned:
         from moscope.traces.document import has_delays

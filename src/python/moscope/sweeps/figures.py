@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which figures of a sweep's points are shown: by the plots and the table of its report, and by the command."""
+
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+MOST_MAIN = 4
+TIME = "seconds"
+
+
+def main(known: Sequence[str], wanted: Iterable[str], distinct: Callable[[str], int]) -> list[str]:
+    """The names that match `wanted` (* stands for any text), at most MOST_MAIN: first those that differ between points. `distinct`: the
+    number of different values of a figure."""
+    found = list(dict.fromkeys(name for pattern in wanted for name in known if fnmatchcase(name, pattern)))
+    return sorted(found, key=lambda name: distinct(name) < 2)[:MOST_MAIN]
+
+
+def columns(known: Sequence[str], main: Iterable[str], beside: Iterable[str]) -> list[str]:
+    """The columns of a table of points: its main figures, those that the job has beside them, and last the host's time."""
+    return [name for name in dict.fromkeys([*main, *beside, TIME]) if name in known]
