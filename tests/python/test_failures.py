@@ -3,13 +3,14 @@
 
 import errno
 import re
+import signal
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from moscope.errors import ProtocolError, SimulatorBug, UserError
-from moscope.failures import as_error
+from moscope.failures import as_error, killed
 
 
 def raised(error: BaseException) -> BaseException:
@@ -22,6 +23,17 @@ def raised(error: BaseException) -> BaseException:
 def test_a_moscope_error_is_returned_unchanged() -> None:
     error = ProtocolError("stuck")
     assert as_error(error, "x") is error
+
+
+@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_a_signal_from_outside_ends_is_a_user_error(sign: signal.Signals) -> None:
+    error = killed("its process", -sign)
+    assert isinstance(error, UserError) and str(error).startswith(f"its process: was killed by signal {sign:d} ({sign.name}), as by a ")
+
+
+@pytest.mark.parametrize("code", [-signal.SIGABRT, -signal.SIGSEGV, -40, 0, 1, 9])
+def test_a_process_that_ends_otherwise_was_not_killed_from_outside(code: int) -> None:
+    assert killed("its process", code) is None
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's message for an exception that is no MoscopeError. A full disk or an unusable path is an error of the user. Anything
-else is a bug, whose traceback goes into a file that the user can send."""
+"""The user's message for an exception that is no MoscopeError, and for a process that was killed. A full disk, an unusable path and a
+signal from outside are errors of the user. Anything else is a bug, whose traceback goes into a file that the user can send."""
 
 import errno
 import os
+import signal
 import tempfile
 import traceback
 
@@ -14,6 +15,17 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 # Errors of a path from the user or the environment; even a test for its existence may fail with these.
 NO_PATH = {errno.EACCES: "a path that this user may use", errno.EPERM: "a path that this user may use",
            errno.ENAMETOOLONG: "a shorter path"}
+# Signals that a process does not send itself, with a likely sender.
+FROM_OUTSIDE = {signal.SIGHUP: "a terminal that is closed", signal.SIGTERM: "a shutdown", signal.SIGKILL: "a host that is out of memory"}
+
+
+def killed(what: str, code: int) -> UserError | None:
+    """The error to report for a process that ended with this code of `subprocess`; None unless a signal from outside has ended it."""
+    by = FROM_OUTSIDE.get(signal.Signals(-code)) if code < 0 and -code in set(signal.Signals) else None
+    if by is None:
+        return None
+    return UserError(f"{what}: was killed by signal {-code} ({signal.Signals(-code).name}), as by {by}: expected that it runs to its end; "
+                     "the same command starts it again")
 
 
 def as_error(error: BaseException, doing: str) -> MoscopeError:

@@ -87,6 +87,11 @@ def test_a_process_that_crashes_is_a_simulator_bug_with_its_last_words(plan: Mak
     assert [type(e) for e in failed] == [SimulatorBug] and "a trace" in str(failed[0])
 
 
+def test_a_process_that_is_killed_is_no_simulator_bug(plan: MakePlan) -> None:
+    (failed,) = Runner(plan(1), lambda _: "os.kill(os.getpid(), 9)").run()
+    assert type(failed) is UserError and str(failed).startswith("fake-distro-1: its process: was killed by signal 9 (SIGKILL)")
+
+
 def test_a_process_that_ends_before_it_has_read_a_long_job_is_a_simulator_bug(plan: MakePlan, monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan(1, programs={f"work/{n}": Path("/somewhere/file") for n in range(20_000)})
     wanted = job.job(made, made.points[0], Path("nowhere"))

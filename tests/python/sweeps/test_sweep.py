@@ -131,6 +131,40 @@ def test_points_whose_worker_ends_without_a_word_have_failed_and_the_others_are_
     assert [(r["status"], r["total_cycles"]) for r in rows(outcome.document)] == [("done", 7.0), ("failed", None)]
 
 
+KILLED = "Command 'set -euo pipefail;  exec env python -P -m moscope.sweeps.worker batch {batch}' {end}.\n"
+
+
+@pytest.mark.parametrize("said, code, error", [
+    (KILLED.replace("{end}", "died with <Signals.SIGKILL: 9>"), 1, "its process: was killed by signal 9 (SIGKILL), as by a host that is out"),
+    (KILLED.replace("{end}", "returned non-zero exit status 130"), 1, "its process: was killed by signal 15 (SIGTERM), as by a shutdown"),
+    (KILLED.replace("{end}", "died with <Signals.SIGSEGV: 11>"), 1, None),
+    ("", -9, "Snakemake: was killed by signal 9 (SIGKILL)"),
+])
+def test_only_processes_that_end_by_themselves_are_simulator_bugs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int,
+                                                                  error: str | None) -> None:
+    def ends(root: Path, *_: Any) -> int:
+        batch, digests = next(iter(json.loads((root / "workflow" / "config.json").read_text())["batches"].items()))
+        with (root / main.snakemake.LOG).open("a") as log:
+            log.write(said.replace("{batch}", batch))
+        (root / "points" / digests[0]).mkdir()
+        (root / "points" / digests[0] / "result.json").write_text(json.dumps({"figures": {"total_cycles": 7.0}, "seconds": 0.1}))
+        return code
+
+    monkeypatch.setattr(main.snakemake, "run", ends)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": list(range(5))})
+    first = main.run(described, tmp_path / "out", at_once=1).failed[0]  # the other point of the batch
+    assert (first["kind"], first["exit_code"]) == (("UserError", 2) if error else ("SimulatorBug", 5))
+    assert first["error"].startswith(error or "its process ended without a result")
+
+
+def test_a_start_whose_only_process_is_killed_ends_without_a_simulator_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
+    monkeypatch.setattr(main.snakemake, "run", lambda root, *_: (root / main.snakemake.LOG).touch() or -9)
+    with pytest.raises(UserError, match=r"^Snakemake: was killed by signal 9 \(SIGKILL\), as by a host that is out of memory: expected"):
+        main.run(described, tmp_path / "out")
+
+
 def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster_said(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     described = spec.Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})

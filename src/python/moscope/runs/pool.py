@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from moscope import errors, paths
 from moscope.errors import MoscopeError, SimulatorBug
+from moscope.failures import killed
 from moscope.runs.guest import Progress
 from moscope.runs.job import Job
 from moscope.runs.windows import FS_PER_MS
@@ -62,6 +63,8 @@ class Running:
         words = self._stderr.read().decode(errors="replace").rstrip()
         if self.answer and "error" in self.answer:
             return errors.KINDS.get(str(self.answer["error"]), SimulatorBug)(f"{self.job.called}: {self.answer['text']}")
+        if error := killed(f"{self.job.called}: its process", self.process.returncode):
+            return error
         return SimulatorBug(f"{self.job.called}: its process ended with {self.process.returncode}\n{words[-4000:]}")
 
     def end(self) -> None:

@@ -16,6 +16,7 @@ from moscope import errors, jsonio, locks
 from moscope.aside import write_whole
 from moscope.cli import MOST_JOBS
 from moscope.errors import MoscopeError, SimulatorBug, UserError
+from moscope.failures import killed
 from moscope.sweeps import jobs, report, results, snakemake, speeds, worker, workflow
 from moscope.sweeps import points as planning
 from moscope.sweeps.points import Point
@@ -97,7 +98,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
         say(f"{store.root}: {number(left, 'finished point')} from an earlier start {'does' if left == 1 else 'do'} not belong to this "
             "sweep (another sweep, other values, or inputs that have changed): table and report are replaced, the points are kept")
     store.forget_failures()
-    workflow.write(store, spec.job, found, at_once)
+    config = workflow.write(store, spec.job, found, at_once)
     write_whole(store.root / "sweep.json", jsonio.dumps({**document(found, store), "config": configuration(spec)}) + "\n")
     if missing:
         begun = snakemake.log_size(store.root)
@@ -110,10 +111,13 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
             if len(made) < len(missing):
                 say(f"{len(found) - len(missing) + len(made)} of {number(len(found), 'point')} are finished and kept in {store.root}; "
                     "repeat the command to resume")
-        refused = snakemake.refusal(store.root, begun)
-        if code != 0 and not refused and not made and not any(store.failure(p.digest) for p in missing):
-            raise SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
-        failed = [failure(p, spec, store, refused) for p in unfinished(found, store)]
+        lost = lost_points(config, snakemake.killed(store.root, begun))
+        stopped: MoscopeError | None = killed("Snakemake", code)
+        if refused := snakemake.refusal(store.root, begun):
+            stopped = UserError(f"--executor slurm: the cluster did not take the job: {refused}: expected resources that a node of it has")
+        elif code != 0 and not lost and not made and not any(store.failure(p.digest) for p in missing):
+            raise stopped or SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
+        failed = [failure(p, spec, store, lost.get(p.digest) or stopped) for p in unfinished(found, store)]
         store.clean()
     else:
         failed = []
@@ -143,15 +147,22 @@ def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
     return {"findings": found} if found else {}
 
 
-def failure(point: Point, spec: Spec, store: Store, refused: str | None = None) -> dict[str, Any]:
-    """The worker's report of a failed point. If the worker ended without one, as when the host runs out of memory, a report that
-    says so. `refused`: the cluster's message about jobs that it did not accept."""
+def lost_points(config: dict[str, Any], ends: dict[str, int]) -> dict[str, UserError]:
+    """The errors of points whose process a signal from outside has ended. `ends`: of processes, by point, batch or boot."""
+    found: dict[str, UserError] = {}
+    for name, code in ends.items():
+        if error := killed("its process", code):
+            of_boot = [digest for digest, p in config["points"].items() if p["boot"] == name]
+            found |= dict.fromkeys([*config["batches"].get(name, []), *of_boot] or [name], error)
+    return found
+
+
+def failure(point: Point, spec: Spec, store: Store, lost: MoscopeError | None = None) -> dict[str, Any]:
+    """The worker's report of a failed point. If the worker ended without one, a report with `lost` as the reason, if that is known."""
     if said := store.failure(point.digest):
         return said
-    lost: MoscopeError = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may give the reason")
-    if refused:
-        lost = UserError(f"--executor slurm: the cluster rejected the job: {refused}: expected resources that one of its nodes has")
-    document = worker.failure(point.digest, spec.job, point.params, lost)
+    unknown = SimulatorBug(f"its process ended without a result; {store.root / snakemake.LOG} may give the reason")
+    document = worker.failure(point.digest, spec.job, point.params, lost or unknown)
     store.fail(point.digest, document)
     return document
 

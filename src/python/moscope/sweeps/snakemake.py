@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from moscope import bootstrap, groups
-from moscope.errors import UserError, unknown_name
+from moscope.errors import INTERRUPTED, UserError, unknown_name
 
 PURPOSE = "sweep"
 LOCAL, SLURM = "local", "slurm"
 EXECUTORS = (LOCAL, SLURM)
 LOG = "snakemake.log"
 REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(.+?)'\.?\n", re.DOTALL)  # a message of Snakemake's plug-in
+KILLED = re.compile(r"moscope\.sweeps\.worker (?:point|batch|boot) (\w+)' (?:died with <Signals\.\w+: (\d+)>|"
+                    rf"returned non-zero exit status {INTERRUPTED})\.")
 GRACE_S = 20.0
 POLL_S = 0.2
 LATENCY_S = 60  # until files of other machines appear on a shared file system
@@ -91,7 +93,17 @@ def log_size(root: Path) -> int:
 
 def refusal(root: Path, since: int) -> str | None:
     """Slurm's message about a job that it does not accept, from the part of the log after `since`."""
+    said = REFUSED.search(_log(root, since))
+    return "; ".join(line.removeprefix("sbatch: error: ").rstrip(".") for line in said[1].split("\n")) if said else None
+
+
+def killed(root: Path, since: int) -> dict[str, int]:
+    """The points, batches and boots whose process a signal has ended, with the negative signal, from the part of the log after `since`.
+    A worker answers SIGTERM by its exit code."""
+    return {found[1]: -int(found[2] or signal.SIGTERM) for found in KILLED.finditer(_log(root, since))}
+
+
+def _log(root: Path, since: int) -> str:
     with (root / LOG).open("rb") as log:
         log.seek(since)
-        said = REFUSED.search(log.read().decode(errors="replace"))
-    return "; ".join(line.removeprefix("sbatch: error: ").rstrip(".") for line in said[1].split("\n")) if said else None
+        return log.read().decode(errors="replace")
