@@ -34,3 +34,12 @@ def test_a_user_without_a_home_gets_no_folder_called_tilde(monkeypatch: pytest.M
         paths.cache_dir()
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     assert paths.cache_dir() == Path("/elsewhere/moscope")
+
+
+def test_the_command_has_the_name_that_starts_it_from_the_current_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(paths.root())
+    assert paths.launcher() == "./moscope"
+    monkeypatch.chdir(tmp_path)
+    assert paths.launcher() == f"{paths.root()}/moscope"
+    monkeypatch.setattr(paths, "installed", lambda: True)
+    assert paths.launcher() == "moscope"

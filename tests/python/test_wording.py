@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers with their noun, in the singular or the plural."""
+"""Numbers with their noun, in the singular or the plural, and command lines."""
+
+import subprocess
 
 import pytest
 
-from moscope.wording import number
+from moscope.wording import command_line, number
 
 
 @pytest.mark.parametrize("count, said", [(0, "0 cores"), (1, "1 core"), (48, "48 cores"), (1200, "1,200 cores")])
 def test_one_is_no_plural(count: int, said: str) -> None:
     assert number(count, "core") == said
+
+
+def test_a_command_line_has_no_quotes_within_quotes_of_the_same_kind() -> None:
+    assert command_line(["run", "--program", "./cnt 'a b' '$HOME'", "c0 ld A"]) == """run --program "./cnt 'a b' '\\$HOME'" 'c0 ld A'"""
+
+
+def test_a_shell_reads_a_command_line_as_its_words() -> None:
+    words = ["a'b", "it's $HOME", "`ls` isn't \"x\" \\ or \\n", "don't!", "", "a b", "'\n'"]
+    got = subprocess.run(["bash", "-c", "printf '%s\\0' " + command_line(words)], capture_output=True, text=True, check=True)
+    assert got.stdout.split("\0")[:-1] == words

@@ -27,6 +27,13 @@ def root() -> Path:
     return DATA if installed() else PACKAGE.parents[2]
 
 
+def launcher() -> str:
+    """The command `moscope` as the current folder names it."""
+    if installed():
+        return "moscope"
+    return "./moscope" if Path.cwd() == root() else str(root() / "moscope")
+
+
 def import_dir() -> Path:
     """The folder from which Python imports `moscope`."""
     return PACKAGE.parent

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Words for numbers of things, as people say them."""
+"""Words for numbers of things, as people say them, and command lines, as people write them."""
+
+import re
+import shlex
+from collections.abc import Iterable
 
 
 def number(count: int, what: str) -> str:
     """`1 core`, `48 cores`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def command_line(words: Iterable[str]) -> str:
+    """The words as a shell reads them. A word with single quotes is in double quotes, unless a shell would replace its `!` there."""
+    return " ".join('"' + re.sub(r'([\\"$`])', r"\\\1", word) + '"' if "'" in word and "!" not in word else shlex.quote(word)
+                    for word in words)

@@ -132,8 +132,8 @@ def test_a_trace_of_a_sweep_delays_the_messages_that_its_script_delays(tmp_path:
 
 def test_the_command_of_a_point_repeats_it() -> None:
     params = {"workload": "counter", "cores": 48, "memory_per_node": "1GiB", "machine": "small", "probe_filter.enabled": False}
-    assert command(jobs.find("run"), params) == ("./moscope run --workload counter --cores 48 --memory-per-node 1GiB --machine small "
-                                                 "--set probe_filter.enabled=false")
+    assert command(jobs.find("run"), params) == (
+        f"{paths.launcher()} run --workload counter --cores 48 --memory-per-node 1GiB --machine small --set probe_filter.enabled=false")
 
 
 @pytest.mark.parametrize("name, params", [

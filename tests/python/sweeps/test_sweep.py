@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from moscope import jsonio
+from moscope import jsonio, paths
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.sweeps import display, main, spec, worker
@@ -109,7 +109,8 @@ def test_a_failing_point_is_reported_with_its_command_and_the_others_go_on(mosco
     assert json.loads((tmp_path / "out/sweep.json").read_text())["failed"] == document["failed"]
     assert "uncached load" in (tmp_path / "out/report.html").read_text()
     failure = document["failed"][0]
-    assert failure["command"] == ("./moscope trace 'c0 ld A@n1; c2 ldu A@n1' --machine small --set links.clock=1GHz --set protocol=MSI")
+    assert failure["command"] == (f"{paths.root()}/moscope trace 'c0 ld A@n1; c2 ldu A@n1' --machine small --set links.clock=1GHz "
+                                  "--set protocol=MSI")
     assert [(r["status"], r["error"] is None) for r in rows(document)] == [("failed", False), ("done", True)] * 2
 
 

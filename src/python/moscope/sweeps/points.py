@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The points of a sweep: checked parameters, with a digest of everything that determines the result."""
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from moscope import paths
 from moscope._version import VERSION
 from moscope.errors import UserError, unknown_name
 from moscope.sweeps import axes, jobs
 from moscope.sweeps.jobs.base import SHARED, Job, Planned, Say
 from moscope.sweeps.spec import Params, Spec, text
+from moscope.wording import command_line
 
 
 @dataclass(frozen=True)
@@ -101,5 +102,5 @@ def check_names(spec: Spec, job: Job) -> None:
 
 
 def command(job: Job, params: Params) -> str:
-    """The command that repeats a point by itself."""
-    return shlex.join(["./moscope", *job.command(params)])
+    """The command that repeats a point by itself, in the current folder."""
+    return command_line([paths.launcher(), *job.command(params)])
