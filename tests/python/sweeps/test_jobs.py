@@ -87,7 +87,7 @@ def test_a_name_in_the_lines_of_a_sweep_has_the_class_and_the_lines_that_the_rep
 
 
 @pytest.mark.parametrize("name, params, error", [
-    ("latency", {"bandwidth": "yes"}, "bandwidth: yes: expected true or false"),
+    ("latency", {"bandwidth": "yes"}, 'bandwidth: "yes": expected true or false'),
     ("protocol check", {"protocol": "MSI", "ops": 0}, "ops: 0: expected a whole number from 1"),
     ("protocol check", {"protocol": "MSI", "ops": 2**64}, "ops: 18446744073709551616: expected 1000000000000000000 or less"),
     ("protocol check", {"protocol": "MSI", "with": "flsh"}, '--with: no kind of access called "flsh"'),
@@ -96,10 +96,10 @@ def test_a_name_in_the_lines_of_a_sweep_has_the_class_and_the_lines_that_the_rep
     ("protocol check", {"protocol": "MSI", "caches": "large"}, "--caches: 'large': expected tiny, machine or mixed"),
     ("protocol check", {"protocol": "MSI", "in_flight": 17}, "in_flight: 17: expected 1 to 16"),
     ("protocol check", {"protocol": "MSJ"}, 'protocol: no protocol called "MSJ": expected a known name, such as MSI'),
-    ("run", {"workload": "counter", "cores": 4, "windows": "2"}, "windows: 2: expected a whole number"),
+    ("run", {"workload": "counter", "cores": 4, "windows": "2"}, 'windows: "2": expected a whole number'),
     ("run", {"program": "/usr/bin/true", "cores": 4, "env": "A='x"}, "env: A='x: no closing quotation: expected words separated"),
     ("run", {"workload": "counter", "cores": "1,2", "kernel": "distro"}, "cores: 2 points in one: expected one value here, or an axis"),
-    ("trace", {"script": "c0 ld A@n0", "seed": "x"}, "seed: x: expected a whole number"),
+    ("trace", {"script": "c0 ld A@n0", "seed": "x"}, 'seed: "x": expected a whole number'),
     ("trace", {"script": "c0 ld A@n0", "seed": -1}, "seed: -1: expected 0 to 9007199254740991"),
 ])
 def test_a_parameter_that_a_job_cannot_take_is_a_user_error(name: str, params: dict[str, Any], error: str) -> None:

@@ -81,6 +81,10 @@ def test_a_device_or_a_pipe_is_no_sweep_file(tmp_path: Path) -> None:
     ('job = "trace"\n[axes]\nseed = [1]', "no script: expected a value, which the job trace needs"),
     (TRACE + "[axes]\ntopology = ['ring', 'rong']", "topology=rong: --set topology=rong: "),
     (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nseed = 1", "exclude: leaves no point: expected exclusions that match only some points"),
+    (TRACE + "[axes]\nseed = ['1', 2]", 'seed=1: seed: "1": expected a whole number'),
+    ('job = "latency"\nfixed.bandwidth = "true"', 'bandwidth: "true": expected true or false'),
+    ('job = "protocol check"\nfixed.protocol = "MSI"\nfixed.ops = "9"', 'ops: "9": expected a whole number from 1'),
+    (TRACE + "[axes]\nseed = [true]", "seed=true: seed: True: expected a whole number"),
     (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nsed = 1", 'exclude: no parameter called "sed": expected a known name, such as seed'),
 ])
 def test_a_parameter_that_does_not_fit_is_found_before_any_point_runs(tmp_path: Path, text: str, error: str) -> None:

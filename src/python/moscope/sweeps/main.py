@@ -114,7 +114,7 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
         lost = lost_points(config, snakemake.killed(store.root, begun))
         stopped: MoscopeError | None = killed("Snakemake", code)
         if refused := snakemake.refusal(store.root, begun):
-            stopped = UserError(f"--executor slurm: the cluster did not take the job: {refused}: expected resources that a node of it has")
+            stopped = UserError(f"--executor slurm: the cluster rejected the job: {refused}: expected resources that one of its nodes has")
         elif code != 0 and not lost and not made and not any(store.failure(p.digest) for p in missing):
             raise stopped or SimulatorBug(f"Snakemake ended with {code}:\n{snakemake.last_words(store.root)}")
         failed = [failure(p, spec, store, lost.get(p.digest) or stopped) for p in unfinished(found, store)]

@@ -26,6 +26,11 @@ def text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def quoted(value: Value) -> str:
+    """A value for an error: texts have quotes, so that "1" does not look like the number."""
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
 @dataclass(frozen=True)
 class Spec:
     """A sweep. `zips`: groups of axes that advance together. `exclude`: points that match all entries of one exclusion are left

@@ -16,7 +16,7 @@ from moscope.cli import DEFAULT_MACHINE, MOST_SEED, Shared
 from moscope.config import Machine, load_machine
 from moscope.config.load import with_sets
 from moscope.errors import UserError
-from moscope.sweeps.spec import Params, Value, text
+from moscope.sweeps.spec import Params, Value, quoted, text
 
 Say = Callable[[str], None]
 Report = Callable[[str], None]
@@ -126,7 +126,7 @@ def _described(name: str) -> Machine:
 def shared(job: Job, params: Params) -> Shared:
     seed = params.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise UserError(f"seed: {seed}: expected a whole number")
+        raise UserError(f"seed: {quoted(seed)}: expected a whole number")
     if not 0 <= seed <= MOST_SEED:
         raise UserError(f"seed: {seed}: expected 0 to {MOST_SEED}")
     sets = [f"{name}={text(value)}" for name, value in params.items() if name not in job.options and name not in SHARED]

@@ -7,7 +7,7 @@ from typing import Any
 from moscope.errors import UserError
 from moscope.protocol import check
 from moscope.sweeps.jobs.base import Job, Planned, Report, Say, anywhere, engine_digest, file_digest, machine_of, shared
-from moscope.sweeps.spec import Params, Value, text
+from moscope.sweeps.spec import Params, Value, quoted, text
 from moscope.wording import number
 
 
@@ -82,7 +82,7 @@ def words(params: Params, name: str) -> list[str]:
 def count(params: Params, name: str, default: int | None) -> int | None:
     value = params.get(name, default)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise UserError(f"{name}: {value}: expected a whole number from 1")
+        raise UserError(f"{name}: {quoted(value)}: expected a whole number from 1")
     return value
 
 

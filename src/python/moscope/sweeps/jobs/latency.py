@@ -7,7 +7,7 @@ from typing import Any
 from moscope import experiment
 from moscope.errors import UserError
 from moscope.sweeps.jobs.base import Job, Planned, Report, Say, edges_of, engine_digest, file_digest, machine_of, shared
-from moscope.sweeps.spec import Params, Value
+from moscope.sweeps.spec import Params, Value, quoted
 
 
 class Latency(Job):
@@ -52,7 +52,7 @@ class Latency(Job):
 def with_bandwidth(params: Params) -> bool:
     value = params.get("bandwidth", False)
     if not isinstance(value, bool):
-        raise UserError(f"bandwidth: {value}: expected true or false")
+        raise UserError(f"bandwidth: {quoted(value)}: expected true or false")
     return value
 
 

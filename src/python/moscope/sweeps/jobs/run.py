@@ -20,7 +20,7 @@ from moscope.runs.guest import Progress
 from moscope.runs.pool import machine_bytes, wanted_bytes
 from moscope.sweeps import speeds
 from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared
-from moscope.sweeps.spec import Params, Value, text
+from moscope.sweeps.spec import Params, Value, quoted, text
 from moscope.wording import number
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def plan_of(kind: Job, params: Params, build: bool = True) -> options.Plan:
         elif "int" not in str(option.type):
             given[option.name] = text(value)
         elif isinstance(value, bool) or not isinstance(value, int):
-            raise UserError(f"{name}: {value}: expected a whole number")
+            raise UserError(f"{name}: {quoted(value)}: expected a whole number")
         else:
             given[option.name] = value
     plan = _plan(tuple(given.items()), chosen.machine, tuple(chosen.sets), chosen.seed, build)
