@@ -10,7 +10,7 @@ from moscope import paths
 from moscope._version import VERSION
 from moscope.errors import UserError, unknown_name
 from moscope.sweeps import axes, jobs
-from moscope.sweeps.jobs.base import SHARED, Job, Planned, Say
+from moscope.sweeps.jobs.base import COMMON_ELSEWHERE, SHARED, Job, Planned, Say
 from moscope.sweeps.spec import Params, Spec, text
 from moscope.wording import command_line
 
@@ -93,9 +93,12 @@ def check_names(spec: Spec, job: Job) -> None:
     machines = spec.axes.get("machine", [spec.fixed.get("machine", DEFAULT_MACHINE)])
     keys = known_keys(load_machine(text(machines[0])))
     known = [*job.options, *SHARED, *keys]
+    every = f"the options of {job.name}, machine, seed and the keys of --set"
     for name in spec.names():
+        if name in (*job.elsewhere, *COMMON_ELSEWHERE):
+            raise UserError(f"{spec.where}: {name}: is an option that cannot be a parameter: expected one of {every} (docs/sweeps.md)")
         if name not in known and not name.startswith(tuple(f"{o}." for o in OPEN)):
-            raise unknown_name(spec.where, "parameter", name, known)
+            raise unknown_name(spec.where, "parameter", name, known, every)
     for name in job.required:
         if name not in spec.names():
             raise UserError(f"{spec.where}: no {name}: expected a value, which the job {job.name} needs")

@@ -21,6 +21,8 @@ from moscope.sweeps.spec import Params, Value, quoted, text
 Say = Callable[[str], None]
 Report = Callable[[str], None]
 SHARED = ("machine", "seed")
+# Options of commands that say where results go or which engine makes them.
+COMMON_ELSEWHERE = ("engine", "gem5", "json", "out", "quiet", "set")
 MB = 1 << 20
 
 
@@ -51,6 +53,7 @@ class Job(ABC):
     name: str
     options: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()  # options of the command that cannot be parameters, besides COMMON_ELSEWHERE
     light = True
     figures_first: tuple[str, ...] = ()  # the main figures; * stands for any text
     figures_beside: tuple[str, ...] = ()  # others that a table of points has beside them

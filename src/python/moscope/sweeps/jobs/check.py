@@ -15,6 +15,7 @@ class Check(Job):
     name = "protocol check"
     options = ("protocol", "cores", "ops", "caches", "in_flight", "homes", "without", "with")
     required = ("protocol",)
+    elsewhere = ("strict", "counterexample", "shrink")
     light = False
     figures_first = ("reached", "loads_per_second")
     figures_beside = ("declared", "violations")

@@ -23,6 +23,7 @@ class Trace(Job):
     name = "trace"
     options = ("script",)
     required = ("script",)
+    elsewhere = ("steps", "svg", "png")
     figures_first = ("total_cycles",)
     figures_beside = ("messages", "transitions")
 
