@@ -74,6 +74,11 @@ def test_the_check_finds_a_wrong_number_in_a_text() -> None:
         ("186", "cycles"), ("2", "link crossings"), ("10", "probes")]
 
 
+def test_a_script_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_bytes(b'\xef\xbb\xbftitle = "x"\nscript = "c0 ld A@n0"\n')
+    assert examples.read(tmp_path / "s.toml").title == "x"
+
+
 @pytest.mark.parametrize("content, says", [
     (b"\xff\xfe", "is not a text file: expected a script file in TOML"),
     (b'title = "t"', "no script: expected the keys title and script"),

@@ -26,6 +26,10 @@ def test_axes_make_a_product_whose_last_axis_varies_fastest(tmp_path: Path) -> N
     assert all(p["script"] == "c0 ld A@n0" for p in made)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    assert read(tmp_path, "\N{BYTE ORDER MARK}" + TRACE).job == "trace"
+
+
 def test_zipped_axes_advance_together(tmp_path: Path) -> None:
     made = axes.points(read(tmp_path, TRACE.replace("fixed", 'zip = [["chips", "topology"]]\nfixed') +
                             '[axes]\nchips = [4, 8]\nseed = [1, 2]\ntopology = ["ring", "twisted_ladder"]\n'))

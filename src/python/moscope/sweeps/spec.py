@@ -54,7 +54,7 @@ def read(path: Path) -> Spec:
     if why := readable.fault(path):
         raise UserError(f"{path}: {why}: expected a sweep file (docs/sweeps.md)")
     try:
-        text = path.read_bytes().decode()
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file: expected a sweep file in TOML (docs/sweeps.md)") from None
     try:

@@ -74,7 +74,7 @@ def read(path: Path) -> Example:
     if why := readable.fault(path):
         raise UserError(f"{path}: {why}: expected a script file")
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise UserError(f"{path}: is not a text file: expected a script file in TOML") from None
     except tomllib.TOMLDecodeError as error:
