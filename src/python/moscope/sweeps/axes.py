@@ -4,7 +4,7 @@
 from itertools import product
 
 from moscope.errors import UserError, unknown_name
-from moscope.sweeps.spec import Params, Spec, Value, text
+from moscope.sweeps.spec import Params, Spec, Value, meaning
 
 MOST_POINTS = 100_000
 
@@ -48,4 +48,4 @@ def _groups(spec: Spec) -> list[list[Params]]:
 
 
 def _matches(params: Params, entry: dict[str, list[Value]]) -> bool:
-    return all(text(params[name]) in map(text, values) for name, values in entry.items())
+    return all(meaning(params[name]) in map(meaning, values) for name, values in entry.items())

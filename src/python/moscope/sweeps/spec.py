@@ -8,12 +8,16 @@ Keys may be written as TOML reads them: `links.clock = [...]` is the same as `"l
 import math
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from moscope import readable
 from moscope.errors import UserError, unknown_name
+from moscope.schema.errors import ConfigError
+from moscope.schema.units import Frequency, Quantity, Size, Time, Width
 
 Value = str | int | float | bool
 Params = dict[str, Value]
@@ -24,6 +28,15 @@ EXAMPLE = 'such as job = "trace"'
 def text(value: Value) -> str:
     """A value as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@lru_cache(typed=True)
+def meaning(value: Value) -> str | Quantity:
+    """Equal for values that say the same: `1GHz` and `1000MHz`. Other values are the same if their texts are."""
+    for kind in (Frequency, Time, Size, Width):
+        with suppress(ConfigError):
+            return kind(text(value))
+    return text(value)
 
 
 def quoted(value: Value) -> str:
@@ -78,7 +91,7 @@ def from_document(document: dict[str, Any], name: str, where: str) -> Spec:
     exclude = _exclusions(document.get("exclude", []), where)
     for key, values in ((key, values) for entry in exclude for key, values in entry.items() if key in axes):
         for value in values:
-            if text(value) not in map(text, axes[key]):
+            if meaning(value) not in map(meaning, axes[key]):
                 raise UserError(f"{where}: exclude.{key}: {text(value)} is not a value of the axis: expected one of "
                                 f"{', '.join(map(text, axes[key]))}")
     zips = _zips(document.get("zip", []), axes, where)
