@@ -116,6 +116,35 @@ def test_what_points_took_here_counts_more_than_what_they_took_on_another_host()
 
 
 @pytest.mark.usefixtures("recorded")
+def test_an_estimate_includes_what_earlier_sweeps_took_besides_their_points() -> None:
+    work = [("run exim with 1 cores", 3.0), ("run exim with 1 cores", 3.0)]
+    assert speeds.estimate_sweep("run", work, 2).with_jobs(2) == 3.0, "no sweep has run"
+    speeds.record_besides("run", 4, 80.0)
+    speeds.record_besides("run", 1, 10.0)
+    assert speeds.estimate_sweep("run", work, 2).with_jobs(2) == 3.0 + (1 + 2) * (80 / 4 + 10) / 2
+    assert speeds.estimate_sweep("trace", [], 0).with_jobs(2) == 0.0
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_start_of_a_sweep_records_what_it_took_besides_its_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((100.0, 150.0))
+
+    def made(root: Path, *_: object) -> int:
+        for n, digest in enumerate(json.loads((root / "workflow" / "config.json").read_text())["points"]):
+            (root / "points" / digest).mkdir()
+            (root / "points" / digest / "result.json").write_text(json.dumps({"figures": {}, "seconds": 20.0 + n}))
+        return 0
+
+    monkeypatch.setattr(main, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(main.snakemake, "run", made)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    described = Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1, 2]})
+    main.run(described, tmp_path / "out", at_once=2)
+    assert speeds.known()["sweep of trace"] == {"seconds": 50.0 - (20 + 21) / 2, "work": 1.0}
+    assert main.run(described, tmp_path / "out", dry_run=True).document["estimated_s"] == 0.0
+
+
+@pytest.mark.usefixtures("recorded")
 def test_the_memory_of_points_is_estimated_from_earlier_ones_of_their_kind() -> None:
     kind = "run exim with 1 cores"
     made = Point({}, Planned({}, kind, boot_memory_mb=100))

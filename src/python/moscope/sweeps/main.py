@@ -8,8 +8,9 @@ their inputs have not changed. Only one process at a time works on a folder.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import IO, Any
 
 from moscope import errors, jsonio, locks
@@ -70,8 +71,8 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     store = Store((out or DEFAULT_OUT / spec.name).absolute())
     store.check()
     if dry_run and (wanted := planning.unbuilt(spec)):
-        rough = speeds.estimate([w for w in wanted.points if w])
-        unknown = speeds.Estimate(rough.seconds, rough.elsewhere, rough.unknown + wanted.points.count(None))
+        rough = speeds.estimate_sweep(spec.job, filter(None, wanted.points), 1)
+        unknown = replace(rough, unknown=rough.unknown + wanted.points.count(None))
         count = len(wanted.points)
         say(f"{number(count, 'point')}{time_text(unknown, count, at_once)}; built first: {', '.join(wanted.lacking)}")
         return Outcome({**document([], store), "points": count, **estimated(unknown, count, at_once), "built_first": wanted.lacking})
@@ -81,12 +82,18 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
         if known := results.figures(spec, found, store):
             report.check_figure(plot, known)
     missing = unfinished(found, store)
-    say(summary(found, missing, at_once))
+    boots = boots_of(missing, store)
+    time = speeds.estimate_sweep(spec.job, work_of(missing), boots)
+    say(summary(found, missing, time, at_once))
     if dry_run:
-        return Outcome(document(found, store, estimated(speeds.estimate(work_of(missing)), len(missing), at_once)))
+        return Outcome(document(found, store, estimated(time, len(missing), at_once)))
     store.open()
     with alone(store, say) as lock:
+        started = monotonic()
         outcome = _run(spec, found, store, executor, at_once, plot, say, progress, lock)
+        if missing and not outcome.failed and executor == snakemake.LOCAL:
+            of_points = sum((store.result(p.digest) or {}).get("seconds", 0.0) for p in missing) / min(at_once, len(missing))
+            speeds.record_besides(spec.job, 1 + boots, max(0.0, monotonic() - started - of_points))
         then(outcome)
         return outcome
 
@@ -176,19 +183,24 @@ def unfinished(points: list[Point], store: Store) -> list[Point]:
     return [p for p in {p.digest: p for p in points}.values() if not store.done(p.digest)]
 
 
-def summary(points: list[Point], missing: list[Point], at_once: int) -> str:
+def boots_of(points: list[Point], store: Store) -> int:
+    """How many guests have to be booted for these points."""
+    return sum(not store.boot(key).exists() for key in {p.planned.boot for p in points if p.planned.boot})
+
+
+def summary(points: list[Point], missing: list[Point], time: speeds.Estimate, at_once: int) -> str:
     text = number(len(points), "point")
     if len(missing) < len(points):
         distinct = len({p.digest for p in points})
         text += f", {distinct - len(missing)} finished already" if distinct > len(missing) else ""
         text += f", {len(points) - distinct} with the same inputs as another" if distinct < len(points) else ""
-    return text + (time_text(speeds.estimate(work_of(missing)), len(missing), at_once) if missing else "")
+    return text + (time_text(time, len(missing), at_once) if missing else "")
 
 
 def time_text(found: speeds.Estimate, points: int, at_once: int) -> str:
     if found.unknown == points:
         return "; time unknown, because no such point has run on this host"
-    text = f"; about {speeds.duration(found.seconds / min(at_once, points))} with {number(at_once, 'job')} at once"
+    text = f"; about {speeds.duration(found.with_jobs(min(at_once, points)))} with {number(at_once, 'job')} at once"
     text += f" ({number(found.elsewhere, 'point')} by times measured on another host)" if found.elsewhere else ""
     return text + (f" (without {number(found.unknown, 'point')} of unknown speed)" if found.unknown else "")
 
@@ -198,7 +210,9 @@ def estimated(found: speeds.Estimate, points: int, at_once: int) -> dict[str, An
 
 
 def seconds_of(found: speeds.Estimate, points: int, at_once: int) -> float | None:
-    return None if points and found.unknown == points else round(found.seconds / max(1, min(at_once, points)), 1)
+    if not points:
+        return 0.0
+    return None if found.unknown == points else round(found.with_jobs(min(at_once, points)), 1)
 
 
 def work_of(points: list[Point]) -> list[tuple[str, float]]:

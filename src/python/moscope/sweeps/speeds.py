@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seconds and host memory that points took, by kind; estimates are based on them. The user's cache holds those of this host. For
-kinds that have not run here, `recorded.json` has those of another host.
+"""Seconds and host memory that points took, by kind, and seconds that sweeps took besides their points; estimates are based on them.
+The user's cache holds those of this host. For kinds that have not run here, `recorded.json` has those of another host.
 """
 
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +44,25 @@ def record(made: Iterable[tuple["Point", dict[str, Any]]]) -> None:
         if (kept := kept_bytes_per_ms(point, result["figures"])) is not None:
             entry["kept_bytes_per_ms"] = max(kept, entry.get("kept_bytes_per_ms", 0.0))
     if speeds:
-        file().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file(), json.dumps(speeds, sort_keys=True, indent=1) + "\n")
+        _keep(speeds)
+
+
+def record_besides(job: str, parts: int, seconds: float) -> None:
+    """Adds the seconds that a start of a sweep took besides its points. `parts`: one for Snakemake and the report, and one for each boot.
+    The last start counts as much as all before, since the first one may install Snakemake."""
+    speeds = known()
+    earlier = speeds.get(besides(job), {"seconds": seconds, "work": float(parts)})
+    speeds[besides(job)] = {"seconds": (earlier["seconds"] / earlier["work"] + seconds / parts) / 2, "work": 1.0}
+    _keep(speeds)
+
+
+def besides(job: str) -> str:
+    return f"sweep of {job}"
+
+
+def _keep(speeds: dict[str, dict[str, float]]) -> None:
+    file().parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file(), json.dumps(speeds, sort_keys=True, indent=1) + "\n")
 
 
 def kept_bytes_per_ms(point: "Point", figures: dict[str, Any]) -> float | None:
@@ -67,12 +84,17 @@ def kept_bytes(kind: str) -> float | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The `seconds` that points take one after the other. For `elsewhere` of the points, the estimate uses times on another host.
+    """The `seconds` that points take one after the other, and those that the sweep takes `besides`. For `elsewhere` of the points, the estimate uses times on another host.
     `unknown` points are left out, because no points have been recorded between which theirs could be interpolated."""
 
     seconds: float
     elsewhere: int
     unknown: int
+    besides: float = 0.0
+
+    def with_jobs(self, count: int) -> float:
+        """The seconds that it takes if `count` points run at once."""
+        return self.seconds / max(1, count) + self.besides
 
 
 def estimate(points: Iterable[tuple[str, float]]) -> Estimate:
@@ -89,6 +111,13 @@ def estimate(points: Iterable[tuple[str, float]]) -> Estimate:
         unknown += rate is None
         seconds += (rate or 0.0) * work
     return Estimate(seconds, elsewhere, unknown)
+
+
+def estimate_sweep(job: str, points: Iterable[tuple[str, float]], boots: int) -> Estimate:
+    """The estimate for a sweep over points of these kinds, which boots so many guests first."""
+    kind = besides(job)
+    rate = rates(known()).get(kind) or rates(recorded()).get(kind) or 0.0
+    return replace(estimate(points), besides=rate * (1 + boots))
 
 
 def recorded() -> dict[str, dict[str, float]]:

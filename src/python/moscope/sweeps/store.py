@@ -52,6 +52,10 @@ class Store:
     def point(self, digest: str) -> Path:
         return self.root / "points" / digest
 
+    def boot(self, key: str) -> Path:
+        """The booted guest that points start from."""
+        return self.root / "boots" / f"{key}.ckpt"
+
     def listed(self) -> set[str]:
         """The digests of all points of the last start."""
         points = (read(self.config) or {}).get("points")
