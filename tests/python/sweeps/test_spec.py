@@ -91,7 +91,7 @@ def test_a_device_or_a_pipe_is_no_sweep_file(tmp_path: Path) -> None:
     ('job = "trace"\n[axes]\nseed = [1]', "no script: expected a value, which the job trace needs"),
     (TRACE + "[axes]\ntopology = ['ring', 'rong']", "topology=rong: --set topology=rong: "),
     (TRACE + "[axes]\nseed = [1]\n[[exclude]]\nseed = 1", "exclude: leaves no point: expected exclusions that match only some points"),
-    (TRACE + 'fixed.png = "x.png"', "png: is an option that cannot be a parameter: expected one of the options of trace, machine, seed and"),
+    (TRACE + 'fixed.png = "x.png"', "png: is an option that cannot be a parameter: expected one of the options of trace, machine, "),
     ('job = "protocol check"\nfixed.shrink = 3', "shrink: is an option that cannot be a parameter: "),
     ('job = "latency"\nfixed.gem5 = "g"', "gem5: is an option that cannot be a parameter: "),
     (TRACE + "fixed.xyzzy = 1", 'no parameter called "xyzzy": expected one of the options of trace, machine, seed and the keys of --set'),

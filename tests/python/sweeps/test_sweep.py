@@ -136,7 +136,7 @@ KILLED = "Command 'set -euo pipefail;  exec env python -P -m moscope.sweeps.work
 
 
 @pytest.mark.parametrize("said, code, error", [
-    (KILLED.replace("{end}", "died with <Signals.SIGKILL: 9>"), 1, "its process: was killed by signal 9 (SIGKILL), as by a host that is out"),
+    (KILLED.replace("{end}", "died with <Signals.SIGKILL: 9>"), 1, "its process: was killed by signal 9 (SIGKILL), as by a host "),
     (KILLED.replace("{end}", "returned non-zero exit status 130"), 1, "its process: was killed by signal 15 (SIGTERM), as by a shutdown"),
     (KILLED.replace("{end}", "died with <Signals.SIGSEGV: 11>"), 1, None),
     ("", -9, "Snakemake: was killed by signal 9 (SIGKILL)"),

@@ -84,8 +84,9 @@ def kept_bytes(kind: str) -> float | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The `seconds` that points take one after the other, and those that the sweep takes `besides`. For `elsewhere` of the points, the estimate uses times on another host.
-    `unknown` points are left out, because no points have been recorded between which theirs could be interpolated."""
+    """The `seconds` that points take one after the other, and those that the sweep takes `besides`. For `elsewhere` of the points,
+    the estimate uses times on another host. `unknown` points are left out, because no points have been recorded between which theirs
+    could be interpolated."""
 
     seconds: float
     elsewhere: int
