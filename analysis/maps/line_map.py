@@ -164,11 +164,10 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
 
 def _add_unplaced(to: LineMap, pairs: list[dict[str, Any]], recorded_pcs: set[int]) -> None:
     placed = {pair["waiter"] for pair in pairs} | recorded_pcs
-    sources = {(pair["waiter_function"], pair["waiter_source"], pair["waiter_inlined"]) for pair in pairs}
     for pair in pairs:
         if pair["writer"] is not None and pair["count"]:  # a pair of spinning alone has no transaction
             to.after_writes += pair["count"]
-            if pair["writer"] not in placed and (pair["writer_function"], pair["writer_source"], pair["writer_inlined"]) not in sources:
+            if pair["writer"] not in placed:
                 _add(to.unplaced, pair, "writer")
     to.unplaced.sort(key=lambda code: -code.count)
 

@@ -105,6 +105,12 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
 
 
+def test_a_writer_on_the_source_line_of_a_waiter_has_unknown_bytes_too(tmp_path: Path) -> None:
+    here = {"writer_function": "f1", "writer_source": "a.c:1"}  # those of the waiter, which is another instruction
+    line = made(tmp_path, TWO, [{**pair(1, 0, 50, writer=9), **here}, pair(2, 8, 50, writer=None)])
+    assert [(code.function, code.source) for code in line.unplaced] == [("f1", "a.c:1")] and len(text.unplaced(line)) == 1
+
+
 def test_a_writer_that_spinning_cores_alone_wait_for_is_not_listed_with_unknown_bytes(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 0, writer=9, count=0, spin=5)])
     assert line.unplaced == [] and text.unplaced(line) == [] and advice(line) == []
