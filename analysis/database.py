@@ -34,7 +34,7 @@ NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "
           "pairs": ("line", "use", "writer", "writer_function", "waiter", "waiter_function", "kernel", "stall", "spin", "count"),
           "transfers": ("line", "use", "supplier", "from_chip", "to_chip", "count", "stall"),
           "stacks": ("frames", "process", "name", "kind", "waiting", "samples"),
-          "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "buffer_wait"),
+          "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "class", "buffer_wait"),
           "links": ("from", "to", "begin", "length", "bytes"), **OPTIONAL}
 # Columns that runs of earlier versions lack.
 _ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "va": "UBIGINT", "address_space": "UBIGINT",

@@ -61,10 +61,10 @@ def lock(line: LineMap) -> Advice | None:
             return Advice("lock", f"Cores wait in the queue of a lock: {name} is the node of a waiter and does not identify the lock. The "
                           "waiting functions and their callers do. Hold that lock for a shorter time, or split it so that fewer cores "
                           "compete for it.", (name,))
-        beside = [other.name for other in line.used if other is not area and other.written and not (
+        beside = [other.name for other in line.used if other is not area and other.written and not _code_of_locks_waits(other) and not (
             found and lock_of(other.name, other.kind) == found)]
         which = "is" if found or LOCK_TYPE.search(area.type) else "holds"
-        if sum(code.waiting for code in area.waits if READERS.search(code.function)) >= MAIN * max(area.waiting, 1):
+        if sum(code.waiting for code in area.waits if any(map(READERS.search, code.functions))) >= MAIN * max(area.waiting, 1):
             text = (f"{name} {which} a lock that readers share. Each reader writes it when it takes the lock and when it releases it, so "
                     "readers wait for each other even if they hold it only briefly. Give each core a lock on a line of its own, and let "
                     "writers take all of these locks; or let readers do without a lock (RCU, sequence counter).")
@@ -94,7 +94,7 @@ def one_word(line: LineMap) -> Advice | None:
 def read_mostly(line: LineMap) -> Advice | None:
     """A field that is only read lies beside one that is written."""
     written = [area for area in line.used if area.written]
-    read = [area for area in line.used if not area.written and line.share(area.waiting) >= NOTABLE]
+    read = [area for area in line.used if _is_only_read(line, area) and line.share(area.waiting) >= NOTABLE]
     if not written or not read or not _is_shared(line):
         return None
     hot = max(written, key=lambda area: area.transactions)
@@ -128,13 +128,17 @@ def _is_lock(area: Area) -> bool:
 
 def _by_code_of_locks(area: Area) -> bool:
     """Whether functions that take or release a lock do most of the waiting and of the writing."""
-    waiting, written = sum(code.waiting for code in area.waits), sum(code.count for code in area.writes)
-    return (waiting > 0 and sum(code.waiting for code in area.waits if _takes_lock(code)) >= MAIN * waiting
-            and written > 0 and sum(code.count for code in area.writes if _takes_lock(code)) >= MAIN * written)
+    written = sum(code.count for code in area.writes)
+    return written > 0 and sum(code.count for code in area.writes if _takes_lock(code)) >= MAIN * written and _code_of_locks_waits(area)
+
+
+def _code_of_locks_waits(area: Area) -> bool:
+    waiting = sum(code.waiting for code in area.waits)
+    return waiting > 0 and sum(code.waiting for code in area.waits if _takes_lock(code)) >= MAIN * waiting
 
 
 def _takes_lock(code: Code) -> bool:
-    return bool(CODE_OF_LOCKS.search(code.function.split(":", 1)[-1]))
+    return any(CODE_OF_LOCKS.search(name) for name in code.functions)
 
 
 def _data_of_lock(area: Area) -> list[str]:
@@ -167,9 +171,19 @@ def _written_bytes(line: LineMap, area: Area) -> str:
     return listed(at) if len(at) > 1 else ""
 
 
+def unplaced_writers(line: LineMap) -> list[Code]:
+    """Writers whose bytes are not known, if they are the last ones before a notable part of the transactions."""
+    return [code for code in line.unplaced if code.count >= NOTABLE * line.after_writes]
+
+
+def _is_only_read(line: LineMap, area: Area) -> bool:
+    """Also where the bytes of a writer are not known, if a core has lost the line to writes of bytes beside those that it accesses."""
+    return not area.written and (area.beside or not unplaced_writers(line))
+
+
 def _others(line: LineMap) -> str:
     """What functions write at bytes that are not known."""
-    functions = [code.function for code in line.unplaced if code.count >= NOTABLE * line.after_writes]
+    functions = [code.function for code in unplaced_writers(line)]
     if not functions:
         return ""
     return f" What {listed(functions)} {'writes' if len(set(functions)) == 1 else 'write'} in this line needs another line, too."

@@ -3,7 +3,8 @@
 
 Waiting and transactions are divided by the byte that the waiter accessed: an access counts at its first byte. Sums over the bytes are
 those of the line. A byte counts as written if an instruction that is known to write the line accesses it, or if a recorded transaction
-writes it. Cores are known only from recorded transactions: all of them with `--detail full`, else those of the name's episode.
+writes it or misses because another core has written it. Cores are known only from recorded transactions: all of them with
+`--detail full`, else those of the name's episode.
 
 An instruction whose writes find the line in its core's cache, or that wrote it before the windows, has no transaction, so its bytes are not
 known: it is known only as the last writer before the transactions of other cores.
@@ -39,6 +40,11 @@ class Code:
     count: int = 0
 
     @property
+    def functions(self) -> list[str]:
+        """The function and those that are inlined there, without their program."""
+        return [self.function.split(":", 1)[-1], *(call.split(" called at ")[0] for call in self.inlined)]
+
+    @property
     def shown(self) -> tuple[str, list[tuple[str, str]]]:
         """`moscope.naming.own_code.shown`; empty without a source line."""
         return shown(self.function, self.source, self.inlined) if self.source else ("", [])
@@ -65,7 +71,7 @@ class Byte:
 
 @dataclass
 class Area:
-    """A run of bytes that is one field, with sums over its bytes."""
+    """A run of bytes that is one field, with sums over its bytes. `changed`, `beside`: of any recorded transaction."""
 
     first: int
     bytes: int
@@ -79,6 +85,8 @@ class Area:
     writes: list[Code] = field(default_factory=list)
     readers: set[int] = field(default_factory=set)
     writers: set[int] = field(default_factory=set)
+    changed: bool = False
+    beside: bool = False
 
     @property
     def end(self) -> int:
@@ -86,7 +94,7 @@ class Area:
 
     @property
     def written(self) -> bool:
-        return bool(self.writes or self.writers)
+        return bool(self.writes or self.writers or self.changed)
 
     @property
     def used(self) -> bool:
@@ -153,8 +161,10 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
     _add_unplaced(found, pairs, {one.pc for one in accesses})
     for one in accesses:
         if one.at is not None:
-            (of[one.at].writers if one.writes else of[one.at].readers).add(one.core)
-            found.bytes[one.at].written |= one.writes
+            area = of[one.at]
+            (area.writers if one.writes else area.readers).add(one.core)
+            area.changed, area.beside = area.changed or one.changed, area.beside or one.beside
+            found.bytes[one.at].written |= one.writes or one.changed
             found.bytes[one.at].cores.add(one.core)
     for area in found.areas:
         area.waits.sort(key=lambda code: -code.waiting)

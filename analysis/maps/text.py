@@ -8,7 +8,7 @@ from rich.table import Table
 
 from analysis.chains import by_functions, chains, stores_note
 from analysis.locks import SITE
-from analysis.maps.advice import NOTABLE, advice
+from analysis.maps.advice import advice, unplaced_writers
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
 from moscope import terminal
@@ -100,12 +100,11 @@ def table(one: LineMap) -> Table:
 def unplaced(one: LineMap) -> list[str]:
     """A sentence for each function that writes the line at bytes that are not known."""
     said = []
-    for writer in one.unplaced:
-        if writer.count >= NOTABLE * one.after_writes:
-            where = f" ({writer.source})" if writer.source else ""
-            said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
-                        f"preceded the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
-                        "the transactions that follow a write.")
+    for writer in unplaced_writers(one):
+        where = f" ({writer.source})" if writer.source else ""
+        said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
+                    f"preceded the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
+                    "the transactions that follow a write.")
     return said
 
 

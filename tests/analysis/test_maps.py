@@ -2,8 +2,9 @@
 """The map of a line divides its waiting by byte and field, and each rule of advice holds where it should and nowhere else."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -36,8 +37,8 @@ def pair(waiter: int, at: int, stall: int, writer: int | None = 1, count: int = 
 
 
 def made(folder: Path, fields: Sequence[tuple[int, int, str, str]], pairs: list[dict[str, Any]], accesses: Sequence[Access] = (),
-         miss: str = "true_sharing") -> LineMap:
-    """The map of a line with these fields (first, bytes, name, type) and pairs."""
+         miss: str = "true_sharing", missed: Mapping[int, str] = MappingProxyType({})) -> LineMap:
+    """The map of a line with these fields (first, bytes, name, type) and pairs. `missed`: the class of recorded accesses by byte."""
     stall, spin, count = (sum(one[part] for one in pairs) for part in ("stall", "spin", "count"))
     classes = {f"{c}_{part}": 0 for c in MISS_CLASS.names for part in ("stall", "count")} | {f"{miss}_stall": stall, f"{miss}_count": count}
     line = {"line": LINE, "use": 1, "name": "x", "kind": "user symbol", "object": None, "field": None, "class": miss, "stall": stall,
@@ -53,7 +54,8 @@ def made(folder: Path, fields: Sequence[tuple[int, int, str, str]], pairs: list[
     if accesses:
         parquet.write_table(pa.Table.from_pylist([
             {"line": LINE, "name": "x", "name_kind": "user symbol", "va": 0x7000 + at, "core": core, "pc": pc,
-             "kind": "store" if written else "load", "buffer_wait": False} for at, core, pc, written in accesses]),
+             "kind": "store" if written else "load", "class": missed.get(at, "cold"), "buffer_wait": False}
+            for at, core, pc, written in accesses]),
             folder / "episodes.parquet")
     point = Point("p", {"cores": 2}, {"attribution": {"exposed": stall, "spin": spin}}, Database({"p": folder}))
     (found,) = maps_of(point, "x", "user symbol")
@@ -258,6 +260,33 @@ def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path:
     assert (found.kind, found.fields) == ("read_mostly", ("b",))
     assert "read_mostly" not in kinds(made(tmp_path, TWO, [pair(1, 0, 99), pair(2, 8, 1)], [(0, 0, 1, True)]))
     assert kinds(made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="cold")) == ["not_shared"]
+
+
+TICKET = ((0, 4, "next", ""), (4, 4, "owner", ""), (8, 8, "work", ""), (16, 8, "limit", ""), (24, 40, "rest", ""))
+# The release, by instruction 9, always finds the line in its core's cache.
+TICKET_PAIRS = [pair(1, 0, 25, writer=9), pair(2, 4, 30, writer=1), pair(3, 8, 15, writer=1), pair(4, 16, 30, writer=9)]
+TICKET_ACCESSES = [(at, core, pc, at in (0, 8)) for core in (0, 1) for at, pc in ((0, 1), (4, 2), (8, 3), (16, 4))]
+
+
+def test_a_field_that_misses_as_another_core_has_written_it_is_not_only_read_although_its_writer_has_unknown_bytes(tmp_path: Path) -> None:
+    line = made(tmp_path, TICKET, TICKET_PAIRS, TICKET_ACCESSES, missed={4: "true_sharing", 16: "false_sharing"})
+    assert [area.name for area in line.areas if area.written] == ["next", "owner", "work"] and writes(line)[4] == "w"
+    (found,) = advice(line)
+    assert found.kind == "read_mostly" and found.fields == ("limit",)
+
+
+def test_no_field_is_said_to_be_only_read_if_a_writer_has_unknown_bytes_and_no_class_of_a_field_is_recorded(tmp_path: Path) -> None:
+    assert kinds(made(tmp_path, TICKET, TICKET_PAIRS, TICKET_ACCESSES)) == []
+    placed = [{**one, "writer": 1} for one in TICKET_PAIRS]
+    (found,) = advice(made(tmp_path, TICKET, placed, TICKET_ACCESSES))
+    assert found.kind == "read_mostly" and found.fields == ("owner", "limit")
+
+
+def test_an_inlined_function_that_takes_a_lock_makes_its_word_a_lock_whose_other_words_are_no_data(tmp_path: Path) -> None:
+    inlined = [{**one, "waiter_inlined": "tick_lock called at a.c:9; loop called at a.c:20" if one["waiter"] in (1, 2) else None}
+               for one in TICKET_PAIRS]
+    first, _ = advice(made(tmp_path, TICKET, inlined, TICKET_ACCESSES, missed={4: "true_sharing", 16: "false_sharing"}))
+    assert first.kind == "lock" and first.fields == ("next", "work") and "next holds a lock" in first.text
 
 
 def test_advice_on_the_page_also_marks_the_field_that_stays(tmp_path: Path) -> None:

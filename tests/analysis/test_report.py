@@ -200,7 +200,7 @@ def test_a_short_window_has_its_length(window: float, said: str) -> None:
 def test_without_the_engine_a_report_lacks_its_episodes_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = synthetic_run.write_run(tmp_path / "run", cores=(4,))
     episode = [{"name": "mount_lock", "name_kind": "slab", "line": 0x10000, "issued": 1, "va": 0, "core": 0, "pc": 1, "kind": "load",
-                "buffer_wait": False}]
+                "class": "cold", "buffer_wait": False}]
     parquet.write_table(pa.Table.from_pylist(episode), run / "points" / "exim-distro-4" / "episodes.parquet")
     monkeypatch.delattr("moscope._engine", raising=False)
     monkeypatch.setitem(sys.modules, "moscope._engine", None)
