@@ -38,9 +38,9 @@ def places(database: Database, point: str, table: str, hottest: int | None = Non
     the table, those with the most waiting; a point can have millions of lines."""
     found: dict[tuple[Any, Any], dict[str, list[Row]]] = {}
     by = KEYS[table]
-    columns, among = _among(table, hottest)
+    columns, chosen = among(table, hottest)
     for key, (role, weight) in ROLES.items():
-        for row in database.rows(QUERY.format(by=columns, among=among, role=role, weight=weight, most=MOST), point):
+        for row in database.rows(QUERY.format(by=columns, among=chosen, role=role, weight=weight, most=MOST), point):
             place = {"function": row["function"], "source": row["source"] or "", "inlined": calls(row["inlined"]), "share": row["share"]}
             found.setdefault((row[by[0]], row[by[1]]), {role: [] for role in ROLES})[key].append(place)
     return found
@@ -48,12 +48,13 @@ def places(database: Database, point: str, table: str, hottest: int | None = Non
 
 def after_writes(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], float]:
     """By the same key: which portion of its waiting follows a write by another core."""
-    columns, among = _among(table, hottest)
-    rows = database.rows(AFTER_WRITES.format(by=columns, among=among), point)
+    columns, chosen = among(table, hottest)
+    rows = database.rows(AFTER_WRITES.format(by=columns, among=chosen), point)
     return {(row[KEYS[table][0]], row[KEYS[table][1]]): float(row["share"]) for row in rows}
 
 
-def _among(table: str, hottest: int | None) -> tuple[str, str]:
+def among(table: str, hottest: int | None) -> tuple[str, str]:
+    """For a query: the columns of the key of `table`, and the clause that limits it to the hottest rows."""
     columns = ", ".join(KEYS[table])
     return columns, HOTTEST.format(by=columns, table=table, hottest=hottest) if hottest else ""
 

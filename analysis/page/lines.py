@@ -43,8 +43,11 @@ def headline(p: Point) -> str:
     if not lines or not lines[0]["wait_share"]:
         return f"{begin}. No line stood out, or none was recorded."
     first = lines[0]
-    which = "one cache line" if first["waited"] == 1 else f"{number(first['waited'])} cache lines of one name"
-    text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of the waiting is for {which}, {code(first['name'])}"
+    many = first["waited"] != 1
+    which = f"{number(first['waited'])} cache lines" if many else "one cache line"
+    called = f"{' of' if many else ', that of'} {code(shared)}" if (shared := first["shared"]) else (
+        f"{' of one name' if many else ''}, {code(first['name'])}")
+    text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of the waiting is for {which}{called}"
     text += contenders(first)
     if len(lines) == 1 or first["wait_share"] > ALMOST_ALL:
         return f"{text}."
@@ -53,20 +56,14 @@ def headline(p: Point) -> str:
 
 
 def contenders(line: dict[str, Any]) -> str:
-    """The function that waits most for a line and the one that writes it most, as in the run's `bottleneck`. They need not be the largest
-    pair."""
-    writer, waiter = (next((f for f, _ in line[who]), None) for who in ("writers", "waiters"))
-    writer = writer if has_writers(line) else None
-    if waiter is None:
-        return ""
-    if writer is None:
-        return f", which {code(waiter)} waits for"
+    """The writer and the waiter of the pair with the most waiting, or the function that waits most if few waits follow a write; as in the
+    run's `bottleneck`."""
+    if not has_writers(line) or not line["pair"]:
+        return f", which {code(line['waiters'][0][0])} waits for" if line["waiters"] else ""
+    writer, waiter = line["pair"]
     if writer != waiter:
         return f", which {code(waiter)} waits for and {code(writer)} writes"
-    pairs = [(a, b) for a, b, waited in sorted(line["pairs"], key=lambda x: -x[2]) if waited and a != NO_WRITER]
-    if pairs and pairs[0] == (writer, waiter):
-        return f", which {code(writer)} writes on one core and waits for on another"
-    return f", which {code(waiter)} both waits for and writes"
+    return f", which {code(writer)} writes on one core and waits for on another"
 
 
 def _writers(line: dict[str, Any]) -> str:
@@ -190,7 +187,8 @@ def section(p: Point) -> str:
     keys = "".join(f'<span><i style="background:var(--{c})"></i>{style.LABELS[c]}</span>'
                    for c in seen([part for one in lines for part in split(one)], most))
     said = p.record.get("bottleneck")
-    summary = f'<p class="bottleneck">Bottleneck: {esc(said)}.</p>' if said and not (lines and lines[0]["name"] in str(said)) else ""
+    repeated = bool(lines) and (lines[0]["shared"] or lines[0]["name"]) in str(said)
+    summary = f'<p class="bottleneck">Bottleneck: {esc(said)}.</p>' if said and not repeated else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '

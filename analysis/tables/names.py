@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from analysis.chains import called_at
+from analysis.contention import contention
 from analysis.database import shares
 from analysis.places import CALLED, ROLES, after_writes, callers, places
 from analysis.run_directory import Point, Run
@@ -42,8 +43,8 @@ SOURCES = f"""
 def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)], sources (rows of SOURCES),
-    written_at, waited_at and after_writes (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`. If only
-    run.json is left of a run, the hottest names in it."""
+    written_at, waited_at and after_writes (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`; of the first row
+    alone, pair (writer, waiter) and shared (`analysis.contention`). If only run.json is left of a run, the hottest names in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
         return [_summary(one) for one in p.record.get("top_names") or [] if isinstance(one, dict)]
@@ -51,12 +52,13 @@ def hot_names(p: Point) -> list[Row]:
                  for role, function, weight in (("writers", "writer_function", "count"), ("waiters", "waiter_function", "waiting"))}
     pairs, sources = (p.database.by_name(query, p.name) for query in (PAIRS, SOURCES))
     at, called, written = places(p.database, p.name, "names"), called_at(p), after_writes(p.database, p.name, "names")
+    contended = contention(p.database, p.name, 1)
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
         hottest.setdefault((line["name"], line["kind"]), []).append(line)
     return [{**_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, [])),
              "sources": sources.get(key, []), "after_writes": written.get(key), **(own := at.get(key, NO_PLACES)),
-             CALLED: callers(own["waited_at"], called.get(key, []))}
+             CALLED: callers(own["waited_at"], called.get(key, [])), **_contention(contended.get(key, {}))}
             for one in found for key in [(one["name"], one["kind"])]]
 
 
@@ -74,6 +76,12 @@ def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], 
             "pairs": [(pair["writer"], pair["waiter"], pair["waiting"]) for pair in pairs]}
 
 
+def _contention(one: dict[str, Any]) -> Row:
+    pair = one.get("pair")
+    functions = tuple(str(pair[role]) for role in ("writer", "waiter") if role in pair) if isinstance(pair, dict) else ()
+    return {"shared": str(one.get("shared") or ""), "pair": functions if len(functions) == 2 else ()}
+
+
 def _summary(one: dict[str, Any]) -> Row:
     """A name of point.json."""
     return {"name": str(one.get("name") or ""), "kind": "", "what": "", "address": "",
@@ -81,7 +89,7 @@ def _summary(one: dict[str, Any]) -> Row:
             "stall_share": float(one.get("stall_share") or 0), "wait_share": float(one.get("wait_share") or 0),
             "stall_us": None, "spin_us": None, "transfers": int(one.get("transfers") or 0), "cores": None,
             "class": str(one.get("class") or ""), "classes": {}, "pairs": [], "sources": [], "after_writes": one.get("after_writes"),
-            **{role: one.get(role) or [] for role in (*NO_PLACES, CALLED)},
+            **{role: one.get(role) or [] for role in (*NO_PLACES, CALLED)}, **_contention(one),
             **{role: [(str(f), None) for f in one.get(role) or []] for role in ("writers", "waiters")}}
 
 

@@ -15,6 +15,7 @@ import synthetic_run
 from pyarrow import parquet
 
 from analysis import Run, RunDirectoryError, figures, load, tables
+from analysis.database import Database
 from analysis.maps import maps_of
 from analysis.page import lines
 from analysis.page.document import notices, points_table
@@ -287,14 +288,14 @@ def test_one_transaction_by_one_core_is_singular() -> None:
 
 
 @pytest.mark.parametrize("counts, pair, said", [
-    ({"largest_writer": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter waits for and largest_writer writes"),
-    ({"waiter": 9, "second_writer": 3}, ("second_writer", "waiter"), "which waiter both waits for and writes"),
-    ({"waiter": 9, "second_writer": 3}, ("waiter", "waiter"), "which waiter writes on one core and waits for on another"),
+    ({"frequent_writer": 9, "slow_writer": 3}, ("slow_writer", "waiter"), "which waiter waits for and slow_writer writes"),
+    ({"waiter": 9, "slow_writer": 3}, ("slow_writer", "waiter"), "which waiter waits for and slow_writer writes"),
+    ({"waiter": 9, "slow_writer": 3}, ("waiter", "waiter"), "which waiter writes on one core and waits for on another"),
     ({"waiter": 9}, (None, "waiter"), "which waiter waits for"),  # another core's write precedes almost no waiting
     ({}, (None, "waiter"), "which waiter waits for")])
 @pytest.mark.parametrize("with_tables", [True, False], ids=["all files", "run.json alone"])
-def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int], pair: tuple[str | None, str], said: str,
-                                                         with_tables: bool) -> None:
+def test_headline_and_bottleneck_name_the_functions_of_the_pair_with_the_most_waiting(
+        counts: dict[str, int], pair: tuple[str | None, str], said: str, with_tables: bool) -> None:
     from moscope.naming.columns import Tables
     from moscope.runs import lines as run_lines
 
@@ -309,11 +310,32 @@ def test_headline_and_bottleneck_name_the_same_functions(counts: dict[str, int],
     record["top_names"] = run_lines.Hottest(tables, lambda line: line).names(stats["attribution"]["exposed"])
     bottleneck = run_lines.bottleneck(record, record["top_names"])
     headline = visible(lines.headline(synthetic_run.made(record, stats, found if with_tables else None)))
-    if not with_tables:  # and so without pairs
-        said = said.replace("which waiter writes on one core and waits for on another", "which waiter both waits for and writes")
     assert said in headline
-    functions = {"waiter", "largest_writer", "second_writer"}
+    functions = {"waiter", "frequent_writer", "slow_writer"}
     assert {f for f in functions if re.search(rf"\b{f}\b", headline)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
+
+
+@pytest.mark.parametrize("portion, shown, bare", [(0.5, "one cache line, that of p:lock", "the line of p:lock ("),
+                                                  (0.7, "one cache line, p:lock.next", "p:lock.next (")])
+def test_a_line_whose_fields_share_the_waiting_is_called_after_their_object(portion: float, shown: str, bare: str) -> None:
+    from moscope.naming.columns import Tables
+    from moscope.runs import lines as run_lines
+
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    found["lines"][0].update(name="p:lock.next", kind="user symbol", field="next")
+    one = {**found["pairs"][0], "spin": 0}
+    whole = found["lines"][0]["stall"]
+    found["pairs"] = [{**one, "stall": int(whole * part), "waiter": n} for n, part in enumerate((portion, 1 - portion))]
+    tables = synthetic_run.arrow(found)
+    tables["pairs"] = tables["pairs"].append_column("accessed", pa.array(["p:lock.next", "p:lock.owner"]))
+    p = synthetic_run.made(record, stats)
+    p.database = Database({"p": tables})
+    assert f"is for {shown}, which" in visible(lines.headline(p))
+    names = run_lines.Hottest(Tables(**{name: rows for name, rows in tables.items() if name != "card"}), lambda line: line).names(1)
+    assert f" of it for {bare}" in run_lines.bottleneck(record, names)
+    alone = {**record, "top_names": names, "bottleneck": run_lines.bottleneck(record, names)}
+    page = visible(lines.section(synthetic_run.made(alone, stats)))
+    assert shown in page and "The run says" not in page
 
 
 @pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])

@@ -68,14 +68,16 @@ class Hottest:
 
     def names(self, memory_stall: int) -> list[dict[str, Any]]:
         """The same by name, added up over all lines."""
+        from analysis.contention import contention
         from analysis.places import after_writes
 
         found = self.database.rows(f"SELECT * FROM names ORDER BY waiting DESC, name, kind LIMIT {MOST}")
         functions, places = self._functions(OF_NAMES, ("name", "kind")), self._places("names")
         called, written = self._called(places), after_writes(self.database, "", "names", MOST)
+        contended = contention(self.database, "", MOST)
         return [{"name": one["name"], "lines": one["lines"], **self._shares(one, memory_stall), "transfers": one["transfers"],
                  "class": one["class"], "after_writes": written.get((one["name"], one["kind"]), 0.0), **functions(one),
-                 **called(one), **places(one)} for one in found]
+                 **called(one), **places(one), **contended.get((one["name"], one["kind"]), {})} for one in found]
 
     def _functions(self, query: str, key: tuple[str, str]) -> Callable[[dict[str, Any]], dict[str, list[str]]]:
         found: dict[tuple[str, Any, Any], list[str]] = {}
@@ -122,10 +124,16 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         waits = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes {waiting:.0%}"
     if waiting >= WORTH and waiting >= idle and hottest:
         one = hottest[0]
-        text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {one['name']} ({WAIT.noun(one['class'])})"
-        if one["waiters"]:
-            text += f", which {_at(one, 'waiters', 'waited_at')} waits for"
-            text += f" and {_at(one, 'writers', 'written_at')} writes" if has_writers(one) else ""
+        which = f"the line{'s' if one['lines'] > 1 else ''} of {one['shared']}" if "shared" in one else one["name"]
+        text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {which} ({WAIT.noun(one['class'])})"
+        if has_writers(one) and "pair" in one:
+            pair = one["pair"]
+            text += f", which {_at(pair['waiter'], pair['waiter_source'])} waits for"
+            text += f" and {_at(pair['writer'], pair['writer_source'])} writes"
+        elif one["waiters"]:
+            waiter = str(one["waiters"][0])
+            place = next((place for place in one.get("waited_at", []) if place["function"] == waiter and place["source"]), None)
+            text += f", which {_at(waiter, shown(waiter, place['source'], place['inlined'])[0] if place else '')} waits for"
         return text
     if idle >= max(waiting, cycles["busy"] + cycles["core"] - spin):
         return f"the cores are idle for {idle:.0%} of their time: too little work reaches them; {waits}"
@@ -135,9 +143,5 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory{also}"
 
 
-def _at(one: dict[str, Any], role: str, places: str) -> str:
-    """The first function of a role, with its source line where that is known."""
-    function = str(one[role][0])
-    source = next((shown(function, place["source"], place["inlined"])[0] for place in one.get(places, [])
-                   if place["function"] == function), "")
+def _at(function: str, source: str) -> str:
     return f"{function} ({source})" if source else function

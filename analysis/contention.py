@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What contends for the lines of a name, in a sentence's terms: what to call the lines, and one pair of writer and waiter."""
+
+from typing import Any
+
+from analysis.database import Database
+from analysis.places import among, calls
+from analysis.whatif.lines import whole
+from moscope.naming.own_code import shown
+
+MAIN = 0.6  # of the waiting for a name: the least portion of one field by which the lines are called after it
+# The largest portion of one field, and the field in the name.
+FIELDS = """
+    WITH fields AS (SELECT {by}, coalesce(accessed, name) AS accessed, sum(waiting)::BIGINT AS weight FROM pairs {among}
+                    WHERE point = $1 AND waiting > 0 GROUP BY ALL),
+         shares AS (SELECT {by}, max(weight) / sum(weight) AS share FROM fields GROUP BY ALL)
+    SELECT *, (SELECT arg_max(field, waiting) FROM lines
+               WHERE point = $1 AND lines.name = shares.name AND lines.kind = shares.kind) AS field FROM shares"""
+# The pair of functions with the most waiting, and of it the pair of source lines.
+PAIRS = """
+    WITH sums AS (SELECT {by}, writer_function, waiter_function, writer_source, writer_inlined, waiter_source, waiter_inlined,
+                         sum(waiting)::BIGINT AS weight
+                  FROM pairs {among} WHERE point = $1 AND writer_function IS NOT NULL AND waiting > 0 GROUP BY ALL),
+         pairs_of_functions AS (SELECT *, sum(weight) OVER (PARTITION BY {by}, writer_function, waiter_function) AS of_functions FROM sums)
+    SELECT * FROM pairs_of_functions QUALIFY row_number() OVER (
+        PARTITION BY {by} ORDER BY of_functions DESC, writer_function, waiter_function, weight DESC, writer_source, waiter_source,
+        writer_inlined, waiter_inlined) = 1"""
+
+
+def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, str], dict[str, Any]]:
+    """By name and kind, of so many names with the most waiting: `shared`, the object or variable of the lines, if several fields share
+    the waiting; and `pair`, writer and waiter with their source lines (empty where they are not known), if there is a writer."""
+    columns, chosen = among("names", hottest)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in database.rows(FIELDS.format(by=columns, among=chosen), point):
+        name, field = row["name"], row["field"] or ""
+        found[name, row["kind"]] = {"shared": whole(name, field) if name.endswith(field) else name} if row["share"] < MAIN else {}
+    for row in database.rows(PAIRS.format(by=columns, among=chosen), point):
+        found[row["name"], row["kind"]]["pair"] = {
+            key: value for role in ("writer", "waiter") for key, value in (
+                (role, row[f"{role}_function"]), (f"{role}_source", _place(row, role)))}
+    return found
+
+
+def _place(row: dict[str, Any], role: str) -> str:
+    source = row[f"{role}_source"]
+    return shown(row[f"{role}_function"], source, calls(row[f"{role}_inlined"]))[0] if source else ""
