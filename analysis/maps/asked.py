@@ -1,22 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The names of lines that a user may mean: a line has the name of its byte with the most waiting, and the user may know it by the object
-that it is a part of, or by another field that its map shows.
+"""The names of lines that a user may mean (`--line`): a line has the name of its byte with the most waiting, and the user may know it by
+the object that it is a part of, or by another field that its map shows.
 """
+
+from collections.abc import Sequence
 
 from analysis.run_directory import Point
 from analysis.whatif import lines
+from moscope.errors import MOST_NAMES
 
 OF_NAMES = "SELECT name, kind FROM names WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) ORDER BY waiting DESC, name, kind"
-OF_FIELDS = """SELECT lines.name, lines.kind FROM fields JOIN lines USING (point, line, use) WHERE point = ? AND fields.name = ?
-               GROUP BY ALL ORDER BY sum(lines.waiting) DESC, lines.name, lines.kind"""
+OF_FIELDS = """SELECT name, sum(waiting)::BIGINT AS waiting FROM names WHERE point = $1 AND (name, kind) IN (
+                   SELECT (lines.name, lines.kind) FROM fields JOIN lines USING (point, line, use) WHERE point = $1 AND fields.name = $2)
+               GROUP BY name ORDER BY waiting DESC, name"""
+
+
+def subject(p: Point, asked: str) -> lines.Subject | None:
+    """The lines of the name `asked`, with their parts; without any, those of parts of the object of that name; without any, those that
+    hold a field of that name."""
+    if found := lines.find(p, asked):
+        return found
+    rows = p.database.rows(OF_FIELDS, p.name, asked)
+    return lines.Subject(asked, tuple(row["name"] for row in rows), sum(row["waiting"] for row in rows)) if rows else None
 
 
 def names(p: Point, asked: str) -> list[tuple[str, str]]:
-    """(name, kind) of lines, the most waiting first: those of the name `asked`; without any, those of parts of the object of that name;
-    without any, those that hold a field of that name."""
-    subject = lines.find(p, asked)
-    if subject is None:
-        rows = p.database.rows(OF_FIELDS, p.name, asked)
-    else:
-        rows = p.database.rows(OF_NAMES, p.name, [asked] if asked in subject.names else list(subject.names))
-    return [(row["name"], row["kind"]) for row in rows]
+    """(name, kind) of these lines, the most waiting first; of a name that lines have, without their parts."""
+    found = subject(p, asked)
+    wanted = () if found is None else (asked,) if asked in found.names else found.names
+    return [(row["name"], row["kind"]) for row in p.database.rows(OF_NAMES, p.name, list(wanted))]
+
+
+def note(asked: str, name: str, others: Sequence[str] = ()) -> str:
+    """For a user whose lines have another name."""
+    listed = ", ".join(others[:MOST_NAMES]) + (" ..." if len(others) > MOST_NAMES else "")
+    more = f"; others of the name: {listed}" if others else ""
+    return f"{asked}: these lines have the name {name}, after the byte with the most waiting{more}"

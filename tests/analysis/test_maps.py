@@ -12,7 +12,7 @@ import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import Point
+from analysis import Point, load
 from analysis.database import Database
 from analysis.described import MISS_CLASS
 from analysis.maps import LineMap, document, maps_of, text
@@ -21,6 +21,7 @@ from analysis.maps.text import cores, letters, waits, writes
 from analysis.page import maps as page
 from moscope import cli
 from moscope.commands import report  # noqa: F401  registers itself
+from moscope.errors import UserError
 from moscope.naming.layout import SCHEMA
 
 LINE = 0x1000
@@ -305,13 +306,9 @@ def test_cores_are_listed_as_ranges() -> None:
     assert cores({0, 1, 2, 7, 9, 10}) == "0-2, 7, 9-10" and cores(()) == ""
 
 
-@pytest.mark.parametrize(("asked", "shown", "said"), [
-    ("server:stats", "server:stats[1].sent", "others of the name: server:stats[0].sent"),
-    ("server:stats[0].sent", "server:stats[0].sent", ""),
-    ("server:stats[1].received", "server:stats[1].sent", "have the name server:stats[1].sent, after the byte")])
-def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(
-        tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, shown: str, said: str) -> None:
-    folder = synthetic_run.write_run(tmp_path / "run", cores=(4,))
+def run_with_fields(folder: Path) -> Path:
+    """A run whose hottest lines are parts of server:stats. The hottest one holds a field of another name."""
+    synthetic_run.write_run(folder, cores=(4,))
     record, stats, found = synthetic_run.point("exim", "distro", 4)
     hottest, other = sorted(found["lines"], key=lambda row: -int(row["stall"]))[:2]
     hottest.update(name="server:stats[1].sent", kind="user symbol")
@@ -320,10 +317,37 @@ def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(
              "kind": "user symbol", "object": "", "type": "long"}
     synthetic_run.write_files(folder / "points/exim-distro-4", record, stats, found)
     parquet.write_table(pa.Table.from_pylist([field], SCHEMA), folder / "points/exim-distro-4/fields.parquet")
+    return folder
+
+
+@pytest.mark.parametrize(("asked", "shown", "said"), [
+    ("server:stats", "server:stats[1].sent", "others of the name: server:stats[0].sent"),
+    ("server:stats[0].sent", "server:stats[0].sent", ""),
+    ("server:stats[1].received", "server:stats[1].sent", "have the name server:stats[1].sent, after the byte")])
+def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(
+        tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: str, shown: str, said: str) -> None:
+    folder = run_with_fields(tmp_path / "run")
     monkeypatch.setattr(document, "document", lambda _, name, kind: {"schema": "moscope.map/1", "name": name, "kind": kind})
     assert cli.main(["report", str(folder), "--line", asked, "--json"]) == 0
     out, err = capfd.readouterr()
     assert json.loads(out)["name"] == shown and said in err and bool(said) == bool(err)
+
+
+@pytest.mark.parametrize(("asked", "lines"), [
+    ("server:stats", 2), ("server:stats[1]", 1), ("server:stats[1].sent", 1), ("server:stats[1].received", 1)])
+def test_what_if_and_step_find_a_line_by_the_names_that_report_accepts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str,
+                                                                      lines: int) -> None:
+    from moscope.runs.whatif import main
+    from moscope.stepping import episode
+
+    folder = run_with_fields(tmp_path / "run")
+    (one,) = main._experiments(main.Asked(folder, asked, "free", None, None), load(folder).points[0])
+    assert one.subject.name == asked and len(one.subject.names) == lines
+    recorded = episode.Episode(folder, "exim-distro-4", "server:stats[1].sent", "user symbol", [])
+    monkeypatch.setattr(episode, "episodes_of", lambda *_: [recorded])
+    assert episode.find(folder, asked) is recorded
+    with pytest.raises(UserError, match="no name with an episode"):
+        episode.find(folder, "server:statistics")
 
 
 def test_of_a_name_with_two_kinds_the_one_with_the_most_waiting_is_shown_unless_another_is_asked_for(

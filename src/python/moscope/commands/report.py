@@ -105,7 +105,7 @@ def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None)
     from analysis import load
     from analysis.maps import asked, document, text
     from analysis.page.document import default_point
-    from moscope.errors import MOST_NAMES, UserError, unknown_name
+    from moscope.errors import UserError, unknown_name
 
     run = load(run_dir)
     first = default_point(run)
@@ -123,9 +123,7 @@ def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None)
     point, part, its = found
     if part != name:
         rest = [one for one in dict.fromkeys(one for p, one, _ in named if p is point) if one != part]
-        listed = ", ".join(rest[:MOST_NAMES]) + (" ..." if len(rest) > MOST_NAMES else "")
-        more = f"; others of the name: {listed}" if rest else ""
-        print(f"{name}: these lines have the name {part}, after the byte with the most waiting{more}", file=sys.stderr)
+        print(asked.note(name, part, rest), file=sys.stderr)
     others = sorted({one for p, of, one in named if p is point and of == part} - {its})
     if kind is None and others:
         print(f"{part}: lines of the kind {its}, which has the most waiting; --kind shows the others: {', '.join(others)}", file=sys.stderr)

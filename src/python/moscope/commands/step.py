@@ -33,6 +33,11 @@ def step(shared: Shared,
         options.check_run(shared, script, example, protocol)
         from moscope.stepping.episode import find, history_of
 
-        return opening.show(shared, history_of(find(run, line)), None, html, port)
+        episode = find(run, line)
+        if line is not None and line != episode.name:
+            from analysis.maps import asked
+
+            shared.say(asked.note(line, episode.name))
+        return opening.show(shared, history_of(episode), None, html, port)
     spec, shown = options.chosen(shared, script, example, protocol, line)
     return opening.show(shared, opening.of_spec(spec, shown), spec, html, port)

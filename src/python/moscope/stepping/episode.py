@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from moscope import paths
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
@@ -59,8 +60,8 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def find(folder: Path, name: str | None) -> Episode:
-    """The episode of a name; without a name, the hottest one. In a run with several points, the point with the most cores is
-    chosen."""
+    """The episode of a name, or of an object or field of that name; without a name, the hottest one. In a run with several points, the
+    point with the most cores is chosen."""
     if not (folder / "run.json").exists() and not (folder / "point.json").exists():
         raise UserError(f"--run: {folder}: holds no run.json and no point.json: expected the folder of a run, or of one of its points")
     run, points = (folder, sorted((folder / "points").glob("*"))) if (folder / "run.json").exists() else (
@@ -69,10 +70,23 @@ def find(folder: Path, name: str | None) -> Episode:
     found = [e for point in points for e in episodes_of(run, point)]
     if not found:
         raise UserError(f"--run: {folder}: has no episodes ({FILE}): expected a run of this version with lines that move between cores")
-    chosen = [e for e in found if name in (None, e.name)]
+    chosen = [e for e in found if name in (None, e.name)] or _meant(folder, str(name), found)
     if not chosen:
         raise unknown_name("--line", "name with an episode", str(name), {e.name for e in found})
     return max(chosen, key=lambda e: _cores(run / "points" / e.point))  # of several with as many cores, the first one, which is the hottest
+
+
+def _meant(folder: Path, name: str, found: list[Episode]) -> list[Episode]:
+    """Episodes of lines that a user calls by another name than the run does, as for `report --line`."""
+    paths.import_analysis()
+    from analysis import RunDirectoryError, load
+    from analysis.maps import asked
+
+    try:
+        named = {(p.name, *one) for p in load(folder, copied=False).points for one in asked.names(p, name)}
+    except RunDirectoryError:
+        return []
+    return [e for e in found if (e.point, e.name, e.kind) in named]
 
 
 def _cores(point: Path) -> int:

@@ -124,6 +124,7 @@ def _point(asked: Asked) -> tuple["Run", "Point"]:
 
 
 def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
+    from analysis.maps.asked import subject as lines_of
     from analysis.whatif import lines
 
     if (asked.name is None) == (asked.all_names is None):
@@ -131,7 +132,7 @@ def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
     if asked.how is not None and asked.how not in lines.HOWS:
         raise unknown_name("--as", "treatment", asked.how, lines.HOWS)
     if asked.name is not None:
-        subject = lines.find(point, asked.name)
+        subject = lines_of(point, asked.name)
         if subject is None:
             known = {one.name for one in lines.subjects(point)} | {name for one in lines.subjects(point) for name in one.names}
             raise unknown_name("--line", "name", asked.name, known)
