@@ -87,7 +87,7 @@ RULES = {
     "false sharing: no other core has written the byte that is accessed":
         "class = 'false_sharing' AND va <> 0 AND byte_written > before AND NOT prefetched",
     "capacity: no other core has written the line since the core had it":
-        "class = 'capacity' AND writer <> core AND written > before AND NOT prefetched",
+        "class = 'capacity' AND written > before AND NOT prefetched",
     "cold, capacity, sharing: a controller or a lower cache of the core sends the line":
         "class NOT IN ('upgrade', 'secondary') AND supplier_chip IS NULL AND (cache = 0 OR supplier = 'own') AND NOT past",
     "secondary: an older access or a prefetch of the core brings the line":

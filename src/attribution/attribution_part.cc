@@ -186,6 +186,9 @@ void AttributionPart::spun(const x86::Spin &s) {
         l.store = miss;
         l.before_pc = other_pc;
     }
+    // From here on, no other core has the line, although the store may wait in its buffer behind older ones.
+    if (x.kind == AccessKind::store)
+        written(l, static_cast<std::uint8_t>(t.core), bytes_of(dram, x.size), t.pc);
     static_assert(Line::kWalk == 1 && Line::kFetch == 2);
     l.accessed_by = static_cast<std::uint8_t>(l.accessed_by | t.walk | (x.kind == AccessKind::fetch) << 1);
     ++sums_.transactions;

@@ -12,7 +12,9 @@
 // - secondary (Kroft, ISCA 1981): the core already has an older miss to the same line under way, whose class says why
 //   the line was not there; or a prefetch, which has no class. A write that waits for one of them is secondary if the
 //   line comes with the right to write, and an upgrade otherwise.
-// A line that the core's prefetcher brings counts as one that the core has had.
+// A line that the core's prefetcher brings counts as one that the core has had. A store counts as written when its core
+// has received the right to write: the other cores have lost the line, even if the store waits for older ones and the
+// line is lost again before it is performed.
 //
 // A page's use can change. When a transaction finds another use of the page (page_watch.hh), the page's lines are
 // counted separately from then on, so that waiting for a page table is not added to the object that uses the page

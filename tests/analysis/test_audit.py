@@ -45,7 +45,7 @@ BROKEN = {
     "only a transaction with a supplier, or an upgrade, crosses links": own(2, 300, 10, "cold", hops=1, cache=8, link=2),
     "a line from another chip crosses a link": access(2, 300, 10, "cold", hops=0, link=0, responder=10),
     "a transaction that reads DRAM has a supplier": own(2, 300, 10, "cold", cache=1, dram=9),
-    "an access that waits for an older one of its core to the line counts this as waiting": access(0, 110, 200, "capacity", writer=0),
+    "an access that waits for an older one of its core to the line counts this as waiting": access(0, 110, 200, "true_sharing", writer=1),
     "cold: the core has not had the line": access(0, 300, 10, "cold"),
     "upgrade: the access writes": own(1, 300, 10, "upgrade", writer=1),
     "upgrade: the line does not come from memory": access(1, 300, 10, "upgrade", "store", link=2, dram=8, writer=1),
@@ -123,6 +123,11 @@ def test_what_others_wrote_before_a_prefetch_contradicts_nothing(tmp_path: Path,
     log = [{**row, "prefetched": False} for row in CONSISTENT]
     assert broken_rules(tmp_path, [*log, {**BROKEN[rule], "prefetched": False}]) == [rule]
     assert broken_rules(tmp_path, [*log, {**BROKEN[rule], "prefetched": True}]) == []
+
+
+def test_a_line_that_another_core_s_store_took_was_not_replaced_whichever_core_wrote_last(tmp_path: Path) -> None:
+    rule = "capacity: no other core has written the line since the core had it"
+    assert broken_rules(tmp_path, [*CONSISTENT, access(0, 300, 10, "capacity", writer=0)]) == [rule]
 
 
 def test_only_a_writer_with_prefetches_may_write_without_a_transaction(tmp_path: Path) -> None:

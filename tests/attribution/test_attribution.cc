@@ -109,6 +109,18 @@ TEST_F(Transactions, AnUpgradeThatAnotherCoresStoreHasOvertakenIsSharing) {
     EXPECT_EQ(count("true_sharing"), 1u);
 }
 
+TEST_F(Transactions, AMissOnALineThatAnotherCoresBufferedStoreTookIsSharing) {
+    load(1);
+    load(0);
+    transaction(0, AccessKind::store, kLine, 0, true); // has the line, but waits in the buffer behind an older store
+    load(1);
+    EXPECT_EQ(count("true_sharing"), 1u);
+    transaction(0, AccessKind::store, kLine, 0, true);
+    load(1, kLine + 8);
+    EXPECT_EQ(count("false_sharing"), 1u);
+    EXPECT_EQ(count("capacity"), 0u);
+}
+
 TEST_F(Transactions, AWaitForAStoreIsChargedToThePreviousWriter) {
     store(0);
     store(1);
