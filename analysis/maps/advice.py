@@ -38,7 +38,7 @@ def false_sharing(line: LineMap) -> Advice | None:
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
         return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
                       f"a line of its own: align each part to 64 bytes.{_others(line)}", (written[0].name,))
-    if len(written) < 2 or not _is_shared(line) or not _by_different_cores(line, written) or _are_lock_and_its_data(line, written):
+    if len(written) < 2 or not _is_shared(line) or not by_different_cores(line, written) or _are_lock_and_its_data(line, written):
         return None
     names = tuple(area.name for area in written)
     if array := array_of(written):
@@ -54,7 +54,7 @@ def lock(line: LineMap) -> Advice | None:
         return None  # code, which is named after a function: pthread_mutex_lock+0x40
     for area in sorted(line.used, key=lambda area: -area.waiting):
         found = lock_of(area.name, area.kind)
-        if not _is_lock(area) or line.share(area.waiting) < NOTABLE:
+        if not is_lock(area) or line.share(area.waiting) < NOTABLE:
             continue
         name = found[0] if found else area.name
         if found and found[1] == QUEUED:
@@ -84,7 +84,7 @@ def one_word(line: LineMap) -> Advice | None:
     """Several cores write the same field."""
     for area in sorted(line.used, key=lambda area: -area.waiting)[:1]:
         cores = len(area.writers) if area.writers else 2 if _share(line, "true_sharing") >= MAIN else 0
-        own = _is_lock(area) or line.line["kind"] in OF_ONE_THREAD
+        own = is_lock(area) or line.line["kind"] in OF_ONE_THREAD
         if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not own and _share(line, "false_sharing") < MAIN:
             return Advice("one_word", f"Several cores write {area.name}. Give each thread or core a copy on a line of its own and add the "
                           "copies up when the value is read, or use an algorithm that writes it less often.", (area.name,))
@@ -121,7 +121,7 @@ def advice(line: LineMap) -> list[Advice]:
     return [found for rule in RULES if (found := rule(line))]
 
 
-def _is_lock(area: Area) -> bool:
+def is_lock(area: Area) -> bool:
     """By its name, its type, or the code that waits for it and writes it."""
     return bool(lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)) or _by_code_of_locks(area)
 
@@ -147,7 +147,7 @@ def _data_of_lock(area: Area) -> list[str]:
     return [f"data that {function} writes" for function in dict.fromkeys(writers)]
 
 
-def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
+def by_different_cores(line: LineMap, written: list[Area]) -> bool:
     """Of two fields, whether each has a writer that does not write the other. Without recorded cores, the miss class decides."""
     known = [area.writers for area in written if area.writers]
     if len(known) > 1:
@@ -158,7 +158,7 @@ def _by_different_cores(line: LineMap, written: list[Area]) -> bool:
 def _are_lock_and_its_data(line: LineMap, written: list[Area]) -> bool:
     """Whether the fields are one lock, which most of the waiting is for, and others that no core is known to write which does not
     take this lock. Without recorded cores, they count as the lock's: false sharing is then the class of its waiters' misses, too."""
-    locks = [area for area in written if _is_lock(area)]
+    locks = [area for area in written if is_lock(area)]
     cores = set[int]().union(*(area.writers for area in locks))
     return (len({lock_of(area.name, area.kind) or area.name for area in locks}) == 1
             and line.share(sum(area.waiting for area in locks)) >= MAIN

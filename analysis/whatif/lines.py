@@ -4,16 +4,19 @@
 `free`: each access hits. `local`: the line's home is the node of the chip that waits for it most; memory of a program moves by page, and
 with it the pages of the object around it, of which no line was recorded (moscope.runs.whatif.pages). `padded`: each field has a line of its
 own; where no field is known, and within a field of more than a word, a part begins at each byte that a waiter accesses. Bytes that are
-never waited for belong to the part before them. Neighbours that the same code of the same cores reads or writes stay together: to part
-them gains nothing, and a programmer would not.
+never waited for belong to the part before them. What a programmer would not part stays together: a lock, the elements of an array of
+structures and the fields of such an element unless different cores write them, and neighbours that the same code of the same cores reads
+or writes.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from analysis.locks import SITE
+from analysis.locks import SITE, lock_of
+from analysis.maps.advice import by_different_cores, is_lock
 from analysis.maps.line_map import LINE, Area, LineMap, maps_of
 from analysis.run_directory import Point
 
@@ -24,6 +27,7 @@ MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
+OF_STRUCTURES = re.compile(r"\[\d+\](?=\.)")  # in a name, the index of an element that has fields
 DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
 # `named`: the lines with the most waiting, which have objects and fields.
 NAMES = """SELECT name, kind, waiting, named.name IS NOT NULL AS known, field FROM names LEFT JOIN (
@@ -118,9 +122,14 @@ def _local(row: dict[str, Any], waits: dict[str, Any]) -> dict[str, Any]:
 def parts(line: LineMap) -> list[int]:
     """The number of the part that each byte belongs to."""
     waited = {byte.at for byte in line.bytes if byte.transactions or byte.waiting}
-    starts = {0}
-    for area in line.areas:
-        starts |= {area.first} | {at for at in waited if area.first < at < area.end and _divides(area, at)}
+    starts, array = {0}, ""
+    for unit in _units(line):
+        first, before = unit[0], array
+        array = first.name[:first.name.rfind("[")] if first.name.endswith("]") else ""
+        if first.used or not array or array != before:  # an unused element of an array goes with the one before
+            starts.add(first.first)
+        if len(unit) == 1:
+            starts |= {at for at in waited if first.first < at < first.end and _divides(first, at)}
     users: Users = set(), set()
     found, part = [], -1
     for at in range(LINE):
@@ -131,6 +140,35 @@ def parts(line: LineMap) -> list[int]:
                 part, users = part + 1, here
         found.append(part)
     return found
+
+
+def _units(line: LineMap) -> Iterator[list[Area]]:
+    """The areas, together where they are one lock of the kernel or belong to one array of structures."""
+    for lock, areas in groupby(line.areas, _kernel_lock):
+        yield from [list(areas)] if lock else _units_of_arrays(line, list(areas))
+
+
+def _kernel_lock(area: Area) -> str:
+    found = lock_of(area.name, area.kind) if area.type and area.kind not in PAGED else None
+    return found[0] if found else ""
+
+
+def _units_of_arrays(line: LineMap, areas: list[Area], level: int = 0) -> Iterator[list[Area]]:
+    """An array, an element, an array in this element: the outermost of which different cores are not known to write different fields."""
+    for name, found in groupby(areas, lambda area: _around(area.name, level)):
+        inside = list(found)
+        if not name:
+            yield from ([area] for area in inside)
+        elif by_different_cores(line, [area for area in inside if area.written]):
+            yield from _units_of_arrays(line, inside, level + 1)
+        else:
+            yield inside
+
+
+def _around(name: str, level: int) -> str:
+    """Of a field, the array or the element that it is in at this level: `a`, `a[1]`, `a[1].b`, `a[1].b[2]` of `a[1].b[2].c`, then nothing."""
+    ends = [end for at in OF_STRUCTURES.finditer(name, _begin(name)) for end in at.span()]
+    return name[:ends[level]] if level < len(ends) else ""
 
 
 def _users(line: LineMap, first: int, end: int) -> Users:
@@ -146,8 +184,8 @@ def _alike(one: Users, other: Users) -> bool:
 
 
 def _divides(area: Area, at: int) -> bool:
-    """Whether a part may begin within the area: not inside a field of a word."""
-    return not area.type or area.bytes > WORD or (at - area.first) % WORD == 0
+    """Whether a part may begin within the area: not inside a field of a word, nor inside a lock."""
+    return not area.type or (area.bytes > WORD and not is_lock(area))
 
 
 def sums(p: Point, names: Sequence[str]) -> dict[str, int]:

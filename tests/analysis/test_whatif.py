@@ -53,6 +53,46 @@ def test_neighbours_that_the_same_code_of_the_same_cores_uses_alike_stay_togethe
     assert [lines.parts(one)[8 * n] for n in range(6)] == [0, 1, 1, 2, 3, 4]
 
 
+def named(name: str, first: int, size: int, type_: str = "long", writers: tuple[int, ...] = (), kind: str = "user symbol") -> Area:
+    return Area(first, size, name, kind, "", type_, transactions=bool(writers), writers=set(writers))
+
+
+def first_bytes(*areas: Area, waited: tuple[int, ...] = ()) -> list[int]:
+    found = lines.parts(line(*areas, waited=waited))
+    return [at for at in range(LINE) if not at or found[at] != found[at - 1]]
+
+
+@pytest.mark.parametrize("field", [named("p:pool.mutex", 0, 40, "pthread_mutex_t"), named("p:pool.guard", 0, 40, "std::shared_mutex")])
+def test_a_lock_is_not_divided(field: Area) -> None:
+    assert first_bytes(field, named("p:pool.count", 40, 24), waited=(0, 4, 8, 16, 40)) == [0, 40]
+
+
+def test_a_lock_of_the_kernel_is_not_divided_into_its_fields() -> None:
+    fields = [named(f"inode.{name}", 8 * n, 8, kind="slab") for n, name in enumerate(("i_rwsem.count", "i_rwsem.owner", "i_size"))]
+    assert first_bytes(*fields, named("inode.i_lock", 24, 40, kind="slab"), waited=(0, 8, 16, 24)) == [0, 16, 24]
+
+
+def test_an_array_of_structures_that_the_same_cores_write_is_not_divided() -> None:
+    slots = [named(f"p:ring (Ring<Msg, 256>).slots[{n // 2}].{'body' if n % 2 else 'seq'}", 8 + 8 * n, 8, writers=(0,)) for n in range(7)]
+    assert first_bytes(named("p:ring (Ring<Msg, 256>).tail", 0, 8, writers=(1,)), *slots) == [0, 8]
+
+
+def test_an_array_of_structures_is_divided_into_the_elements_that_different_cores_write() -> None:
+    fields = [named(f"p:stats[{n // 2}].{'bytes' if n % 2 else 'packets'}", 8 * n, 8, writers=(n // 2,)) for n in range(8)]
+    assert first_bytes(*fields) == [0, 16, 32, 48]
+
+
+def test_an_element_is_divided_into_the_fields_that_different_cores_write() -> None:
+    fields = [named(f"p:queues[{n // 2}].{'tail' if n % 2 else 'head'}", 8 * n, 8, writers=(n % 2 + 2 * (n // 4),)) for n in range(8)]
+    assert first_bytes(*fields) == list(range(0, LINE, 8))
+
+
+def test_unused_elements_of_an_array_go_with_the_one_before() -> None:
+    gap = [named(f"p:pool.gap[{n}]", 8 + n, 1, "char") for n in range(16)]
+    used = [named(f"p:pool.slots[{n}]", 24 + 8 * n, 8, writers=(n,) if n < 2 else ()) for n in range(5)]
+    assert first_bytes(named("p:pool.count", 0, 8), *gap, *used) == [0, 8, 24, 32]
+
+
 @pytest.mark.parametrize(("name", "whole"), [
     ("packed:stats[2].packets", "packed:stats"), ("account.balance", "account"), ("_end+0x40", "_end"), ("page table", "page table"),
     ("server::workers[1].handled_", "server::workers"), ("p:calloc at stats.c:51", "p:calloc at stats.c:51"),
