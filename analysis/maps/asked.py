@@ -10,23 +10,12 @@ from analysis.whatif import lines
 from moscope.errors import MOST_NAMES
 
 OF_NAMES = "SELECT name, kind FROM names WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) ORDER BY waiting DESC, name, kind"
-OF_FIELDS = """SELECT name, sum(waiting)::BIGINT AS waiting FROM names WHERE point = $1 AND (name, kind) IN (
-                   SELECT (lines.name, lines.kind) FROM fields JOIN lines USING (point, line, use) WHERE point = $1 AND fields.name = $2)
-               GROUP BY name ORDER BY waiting DESC, name"""
-
-
-def subject(p: Point, asked: str) -> lines.Subject | None:
-    """The lines of the name `asked`, with their parts; without any, those of parts of the object of that name; without any, those that
-    hold a field of that name."""
-    if found := lines.find(p, asked):
-        return found
-    rows = p.database.rows(OF_FIELDS, p.name, asked)
-    return lines.Subject(asked, tuple(row["name"] for row in rows), sum(row["waiting"] for row in rows)) if rows else None
 
 
 def names(p: Point, asked: str) -> list[tuple[str, str]]:
-    """(name, kind) of these lines, the most waiting first; of a name that lines have, without their parts."""
-    found = subject(p, asked)
+    """(name, kind) of the lines of the name `asked`, with those of parts of the object of that name; without any, of those that hold a
+    field of that name. The most waiting first; of a name that lines have, without their parts."""
+    found = lines.find(p, asked)
     wanted = () if found is None else (asked,) if asked in found.names else found.names
     return [(row["name"], row["kind"]) for row in p.database.rows(OF_NAMES, p.name, list(wanted))]
 

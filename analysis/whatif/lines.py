@@ -29,6 +29,10 @@ ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
 OF_STRUCTURES = re.compile(r"\[\d+\](?=\.)")  # in a name, the index of an element that has fields
 DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
+FIELDS = """SELECT fields.name, lines.name AS of_line, coalesce(sum(pairs.waiting), 0)::BIGINT AS waiting
+            FROM fields JOIN lines USING (point, line, use) LEFT JOIN pairs ON pairs.point = fields.point AND pairs.line = fields.line
+                AND pairs.use = fields.use AND pairs."offset" >= first AND pairs."offset" < first + bytes
+            WHERE fields.point = ? GROUP BY ALL ORDER BY waiting DESC, fields.name, of_line"""
 # `named`: the lines with the most waiting, which have objects and fields.
 NAMES = """SELECT name, kind, waiting, named.name IS NOT NULL AS known, field FROM names LEFT JOIN (
                SELECT name, kind, min(field) AS field FROM lines WHERE point = $1 AND (object IS NOT NULL OR field IS NOT NULL)
@@ -47,11 +51,13 @@ Users = tuple[set[tuple[str, ...]], set[int]]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a user calls by one name: lines of one name, or of all names that are parts of it. `waiting`: in fs."""
+    """What a user calls by one name: lines of one name, or of all names that are parts of it. `waiting`: in fs. `fields`: the only fields
+    of these lines that are meant."""
 
     name: str
     names: tuple[str, ...]
     waiting: int
+    fields: tuple[str, ...] = ()
 
 
 def subjects(p: Point) -> list[Subject]:
@@ -90,11 +96,18 @@ def _begin(name: str) -> int:
 
 
 def find(p: Point, name: str) -> Subject | None:
-    """Of a name of a line, with its parts, or of an object or a part that begins so."""
-    rows = p.database.rows(NAMES, p.name)
-    chosen = [row for row in rows if row["name"] == name or row["name"].startswith(name) and len(name) >= _begin(row["name"])
-              and ELEMENT.match(row["name"], len(name))]
-    return Subject(name, tuple(dict.fromkeys(row["name"] for row in chosen)), sum(row["waiting"] for row in chosen)) if chosen else None
+    """Of a name of a line, with its parts, or of an object or a part that begins so; or else of a field of lines with other names."""
+    def chosen(query: str) -> list[dict[str, Any]]:
+        return [row for row in p.database.rows(query, p.name) if row["name"] == name or row["name"].startswith(name)
+                and len(name) >= _begin(row["name"]) and ELEMENT.match(row["name"], len(name))]
+
+    def subject(rows: list[dict[str, Any]], column: str, fields: tuple[str, ...] = ()) -> Subject:
+        return Subject(name, tuple(dict.fromkeys(row[column] for row in rows)), sum(row["waiting"] for row in rows), fields)
+
+    if rows := chosen(NAMES):
+        return subject(rows, "name")
+    rows = chosen(FIELDS)
+    return subject(rows, "of_line", tuple(dict.fromkeys(row["name"] for row in rows))) if rows else None
 
 
 def treated(p: Point, subject: Subject, how: str) -> list[dict[str, Any]]:
@@ -109,14 +122,19 @@ def treated(p: Point, subject: Subject, how: str) -> list[dict[str, Any]]:
     for name, kind in dict.fromkeys((row["name"], row["kind"]) for row in rows):
         for one in maps_of(p, name, kind, MOST_LINES):
             if one.line["line"] in wanted:  # of several uses of a line, the one with the most waiting comes first
-                groups.setdefault(one.line["line"], parts(one))
-    return [{"line": line, "groups": of} for line, of in groups.items()]
+                groups.setdefault(one.line["line"], alone(one, subject.fields) if subject.fields else parts(one))
+    return [{"line": line, "groups": of} for line, of in groups.items() if not subject.fields or any(of)]
 
 
 def _local(row: dict[str, Any], waits: dict[str, Any]) -> dict[str, Any]:
     if row["kind"] in PAGED and 0 < (row["va"] or 0) < USER_TOP:
         return {"line": row["line"], "va": row["va"], "address_space": row["address_space"], "node": waits["chip"], "stall": waits["stall"]}
     return {"line": row["line"], "groups": [0] * LINE, "node": waits["chip"]}
+
+
+def alone(line: LineMap, fields: Sequence[str]) -> list[int]:
+    """Part 1 for the bytes of these fields, 0 for the others."""
+    return [int(any(area.first <= at < area.end and area.name in fields for area in line.areas)) for at in range(LINE)]
 
 
 def parts(line: LineMap) -> list[int]:
@@ -144,8 +162,9 @@ def parts(line: LineMap) -> list[int]:
 
 def _units(line: LineMap) -> Iterator[list[Area]]:
     """The areas, together where they are one lock of the kernel or belong to one array of structures."""
-    for lock, areas in groupby(line.areas, _kernel_lock):
-        yield from [list(areas)] if lock else _units_of_arrays(line, list(areas))
+    for lock, found in groupby(line.areas, _kernel_lock):
+        areas = list(found)
+        yield from [areas] if lock else _units_of_arrays(line, areas)
 
 
 def _kernel_lock(area: Area) -> str:
@@ -166,7 +185,7 @@ def _units_of_arrays(line: LineMap, areas: list[Area], level: int = 0) -> Iterat
 
 
 def _around(name: str, level: int) -> str:
-    """Of a field, the array or the element that it is in at this level: `a`, `a[1]`, `a[1].b`, `a[1].b[2]` of `a[1].b[2].c`, then nothing."""
+    """Of a field, the array or the element that it is in at this level: `a`, `a[1]`, `a[1].b`, `a[1].b[2]` of `a[1].b[2].c`; else ``."""
     ends = [end for at in OF_STRUCTURES.finditer(name, _begin(name)) for end in at.span()]
     return name[:ends[level]] if level < len(ends) else ""
 

@@ -19,6 +19,7 @@ from analysis.maps import LineMap, document, maps_of, text
 from analysis.maps.advice import Advice, advice
 from analysis.maps.text import cores, letters, waits, writes
 from analysis.page import maps as page
+from analysis.whatif.lines import find
 from moscope import cli
 from moscope.commands import report  # noqa: F401  registers itself
 from moscope.errors import UserError
@@ -337,12 +338,11 @@ def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(
     ("server:stats", 2), ("server:stats[1]", 1), ("server:stats[1].sent", 1), ("server:stats[1].received", 1)])
 def test_what_if_and_step_find_a_line_by_the_names_that_report_accepts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str,
                                                                       lines: int) -> None:
-    from moscope.runs.whatif import main
     from moscope.stepping import episode
 
     folder = run_with_fields(tmp_path / "run")
-    (one,) = main._experiments(main.Asked(folder, asked, "free", None, None), load(folder).points[0])
-    assert one.subject.name == asked and len(one.subject.names) == lines
+    subject = find(load(folder).points[0], asked)
+    assert subject and subject.name == asked and len(subject.names) == lines
     recorded = episode.Episode(folder, "exim-distro-4", "server:stats[1].sent", "user symbol", [])
     monkeypatch.setattr(episode, "episodes_of", lambda *_: [recorded])
     assert episode.find(folder, asked) is recorded

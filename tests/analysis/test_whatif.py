@@ -2,6 +2,7 @@
 """The parts into which a what-if run divides a line, what a name covers, and the gain with its error."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +13,9 @@ import synthetic_run
 from analysis.database import connect
 from analysis.maps.line_map import LINE, Area, Byte, LineMap
 from analysis.whatif import lines
+from moscope.errors import UserError
 from moscope.runs.statistics.confidence import COUNT_ERROR
-from moscope.runs.whatif import gain
+from moscope.runs.whatif import gain, main
 
 
 def line(*areas: Area, waited: tuple[int, ...] = ()) -> LineMap:
@@ -128,6 +130,41 @@ def test_variables_of_one_file_are_separate_objects() -> None:
     assert pool and pool.names == ("p:pool", "p:pool[1]", "p:pool+0x8"), "a name that lines have as a whole has its parts, too"
     point.database.rows = lambda *_: rows
     assert lines.find(point, "libc") is None and lines.find(point, "libc.so") is None
+
+
+def beside_the_mutex(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A point with two lines `p:pool.mutex`, of which one has the field `config`."""
+    names = [{"name": "p:pool.mutex", "kind": "user symbol", "waiting": 9}]
+    fields = [{"name": f"p:pool.{field}", "of_line": "p:pool.mutex", "waiting": waiting}
+              for field, waiting in (("mutex", 6), ("config.size", 2), ("config.rate", 1))]
+    rows = {lines.NAMES: names, lines.FIELDS: fields, lines.LINES: [{"line": n, **names[0]} for n in (64, 128)]}
+    maps = [line(named("p:pool.mutex", 0, 40), named("p:pool.config.size", 40, 8), named("p:pool.config.rate", 48, 8)), line()]
+    for n, one in enumerate(maps, 1):
+        one.line["line"] = 64 * n
+    monkeypatch.setattr(lines, "maps_of", lambda *_: maps)
+    return SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda query, *_: rows[query]))
+
+
+def test_a_field_beside_the_one_that_names_the_line_is_moved_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = beside_the_mutex(monkeypatch)
+    config, size = lines.find(point, "p:pool.config"), lines.find(point, "p:pool.config.size")
+    assert config == lines.Subject("p:pool.config", ("p:pool.mutex",), 3, ("p:pool.config.size", "p:pool.config.rate"))
+    assert lines.treated(point, config, lines.PADDED) == [{"line": 64, "groups": [0] * 40 + [1] * 16 + [0] * 8}]
+    assert size and lines.treated(point, size, lines.PADDED) == [{"line": 64, "groups": [0] * 40 + [1] * 8 + [0] * 16}]
+    assert lines.find(point, "p:pool.con") is None
+
+
+def test_a_field_that_names_the_line_stands_for_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = lines.find(beside_the_mutex(monkeypatch), "p:pool.mutex")
+    assert found and not found.fields and found.waiting == 9
+
+
+def test_a_field_alone_is_only_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = beside_the_mutex(monkeypatch)
+    with pytest.raises(UserError, match=r"^--as: free: p:pool.config is a field of p:pool.mutex, .*: expected padded"):
+        main._experiments(main.Asked(Path(), "p:pool.config", "free", None, None), point)
+    (found,) = main._experiments(main.Asked(Path(), "p:pool.config", None, None, None), point)
+    assert (found.how, found.groups) == ("padded", 2)
 
 
 def test_a_line_made_local_goes_to_the_chip_that_waits_most_or_to_the_lowest_of_equal_ones() -> None:

@@ -124,7 +124,6 @@ def _point(asked: Asked) -> tuple["Run", "Point"]:
 
 
 def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
-    from analysis.maps.asked import subject as lines_of
     from analysis.whatif import lines
 
     if (asked.name is None) == (asked.all_names is None):
@@ -132,11 +131,14 @@ def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
     if asked.how is not None and asked.how not in lines.HOWS:
         raise unknown_name("--as", "treatment", asked.how, lines.HOWS)
     if asked.name is not None:
-        subject = lines_of(point, asked.name)
+        subject = lines.find(point, asked.name)
         if subject is None:
             known = {one.name for one in lines.subjects(point)} | {name for one in lines.subjects(point) for name in one.names}
             raise unknown_name("--line", "name", asked.name, known)
         chosen, how = [subject], asked.how or lines.PADDED
+        if subject.fields and how != lines.PADDED:
+            raise UserError(f"--as: {how}: {asked.name} is a field of {', '.join(subject.names[:3])}, and lines are treated as a whole: "
+                            "expected padded, or the name of the line")
     else:
         chosen, how = lines.subjects(point)[:asked.all_names], asked.how or lines.FREE
     made = [Experiment(one, how, lines.treated(point, one, how)) for one in chosen]
