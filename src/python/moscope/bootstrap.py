@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from moscope import locks, paths, streams, toolchain
+from moscope import groups, interruptions, locks, paths, streams, toolchain
 from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
@@ -30,6 +30,7 @@ from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, un
 BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
                 "src/python/moscope/buildproto.py")
 BUILD_SUFFIXES = {".cc", ".hh", ".slicc", ".sm", ".py", ".lark", ".toml", ".txt", ""}
+GRACE_S = 10  # for an interrupted build or installation to end by itself
 COMPLETE = "_MOSCOPE_COMPLETE"  # in the environment: a shell completes a command line (moscope/completion.py)
 
 
@@ -73,13 +74,14 @@ class Relay(Voice):
         self.report(text)
 
 
-def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] | None = None) -> int:
-    """Runs a command, its output into `log` and, as progress, line by line to the user; returns its exit code."""
+def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] | None = None, *, own_group: bool = True) -> int:
+    """Runs a command, its output into `log` and, as progress, line by line to the user; returns its exit code. An interruption ends
+    the command with all that it has started; without `own_group`, only the command, which the terminal then belongs to as well."""
     log.parent.mkdir(parents=True, exist_ok=True)
     started, done, total = time.monotonic(), 0, 0
     with log.open("w", encoding="utf-8", errors="replace") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd=paths.root(),
-                                   stderr=subprocess.STDOUT, text=True, errors="replace", env=env)
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", env=env, start_new_session=own_group)
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -87,6 +89,8 @@ def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] 
                 text = line.rstrip()
                 if text.startswith("steps "):  # SConstruct's number of steps for a complete build
                     total = int(text.split()[1])
+                elif text.startswith("waiting: "):  # SConstruct's, for the lock of the build folder
+                    voice.say(text)
                 elif re.match(r"  (compile|link|generate) ", text):
                     done += 1
                     count = f"{done} of at most {total}" if total else f"{done}"
@@ -94,9 +98,12 @@ def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] 
                 elif text and voice.live:
                     voice.step(f"  [{time.monotonic() - started:.0f} s] {text}")
             return process.wait()
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-            process.wait()
+        except BaseException:
+            if own_group:
+                groups.end(process, signal.SIGINT, GRACE_S)
+            else:
+                process.send_signal(signal.SIGINT)
+                process.wait()
             raise
         finally:
             voice.clear()
@@ -144,7 +151,8 @@ def _install(missing: list[str], lacking: Callable[[], list[str]], voice: Voice)
     # `apt-get update` does not wait for the lock of the lists, which the distribution's own update may hold, so it is repeated.
     shell = ("export DEBIAN_FRONTEND=noninteractive; for n in 1 2 3; do apt-get update && break; sleep 10; done; "
              f"apt-get -o DPkg::Lock::Timeout=600 install -y --no-install-recommends {names}")
-    if run_logged([*prefix, "sh", "-c", shell], log, voice) != 0 or lacking():
+    # sudo reads a password from the terminal, and dpkg must not be killed half-way.
+    if run_logged([*prefix, "sh", "-c", shell], log, voice, own_group=False) != 0 or lacking():
         raise UserError(f"{log}: the packages {names} could not be installed:\n{tail(log, 15)}")
 
 
@@ -275,7 +283,8 @@ def ensure_built(venv: Path, voice: Voice) -> None:
     try:
         stamp = (paths.build_dir() / "built").read_text()
     except FileNotFoundError:
-        voice.say(f"building in {paths.build_dir()} (the first time takes minutes)")
+        begun = (paths.build_dir() / ".sconsign.dblite").exists()  # SCons writes it when it ends, also if interrupted
+        voice.say(f"building in {paths.build_dir()} ({'the last build is not complete' if begun else 'the first time takes minutes'})")
     else:
         if stamp == digest:
             return
@@ -413,6 +422,7 @@ def main(argv: list[str]) -> NoReturn:
         print(f"moscope {VERSION}")
         sys.exit(0)
     try:
+        interruptions.hear()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which the launcher has blocked
         if COMPLETE in os.environ:
             complete(argv)

@@ -25,7 +25,7 @@ from typing import Annotated, Any, TypeVar, get_args, overload
 import typer
 from typer.exceptions import TyperException
 
-from moscope import commands, completion, contributed, errors, jsonio, paths, streams
+from moscope import commands, completion, contributed, errors, interruptions, jsonio, paths, streams
 from moscope._version import VERSION
 from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
@@ -342,24 +342,10 @@ def _file(fd: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _hear_polite_ends() -> None:
-    """Treats SIGTERM and a hang-up of the terminal as interruptions, so that unfinished files and folders are removed."""
-    terminals = [fd for fd in (1, 2) if os.isatty(fd)]
-
-    def hung_up(*_: Any) -> None:
-        for fd in terminals:  # printing to a terminal that is gone would be another error
-            os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores the signal
-        signal.signal(signal.SIGHUP, hung_up)
-
-
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; no exception leaves it as a traceback."""
     streams.prepare()
-    _hear_polite_ends()
+    interruptions.hear()
     output = _file(1)
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which the start has blocked (bootstrap.front_end)
