@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from moscope.config import ConfigError, Machine, Time, elaborate, load_machine, machine_names, with_cores
+from moscope.config.bindings import generic
 from moscope.config.bindings.generic import array_of
 from moscope.config.bindings.names import OF_ALL
 from slicc import roles
@@ -100,8 +101,9 @@ def test_cores_run_at_the_core_clock_and_the_rest_at_the_northbridge_clock(elabo
 
 def test_arrays_are_found_by_name(elaborated: Json) -> None:
     params = of_type(elaborated, "L1Cache")[0]["params"]
-    assert params["L1Icache"] == {"bytes": 65536, "ways": 2, "sets": 512, "replacement": "lru"}
-    assert params["L2cache"] == {"bytes": 524288, "ways": 16, "sets": 512, "replacement": "lru"}
+    for name, wanted in {"L1Icache": {"bytes": 65536, "ways": 2, "sets": 512, "replacement": "lru"},
+                         "L2cache": {"bytes": 524288, "ways": 16, "sets": 512, "replacement": "lru"}}.items():
+        assert params[name] | wanted == params[name]  # an array may have further parameters
     assert of_type(elaborated, "L3Cache")[0]["params"]["L3cache"]["ways"] == 40
     pf = of_type(elaborated, "Directory")[0]["params"]["probeFilter"]
     assert (pf["sets"], pf["ways"]) == (65536, 4)
@@ -228,6 +230,13 @@ def test_tiny_caches_hold_a_few_lines(opteron48: Machine) -> None:
     sizes = {n: p["sets"] * p["ways"] for c in result["controllers"] for n, p in c["params"].items() if isinstance(p, dict)}
     assert set(sizes) == {"L1Icache", "L1Dcache", "L2cache", "L3cache", "probeFilter"}
     assert max(sizes.values()) <= 8
+
+
+def test_tiny_caches_have_all_parameters_of_an_array(opteron48: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generic, "described", lambda machine, array, sets, ways: {"replacement": "lru", "further": array})
+    for caches in ("machine", "tiny"):
+        params = of_type(elaborate(opteron48, TEST, caches=caches), "L1Cache")[0]["params"]
+        assert params["L1Icache"] == {"replacement": "lru", "further": "l1i"}
 
 
 def test_the_sequencer_gets_the_hit_latency_and_the_misses_in_flight(elaborated: Json) -> None:

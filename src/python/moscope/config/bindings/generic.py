@@ -66,18 +66,23 @@ def has_filter(types: Mapping[str, Any]) -> bool:
     )
 
 
-def geometry(machine: Machine, array: str) -> dict[str, Any]:
+def described(machine: Machine, array: str, sets: int, ways: int) -> dict[str, Any]:
     """The description of an array for the engine. For the filter, `bytes` is the memory that its entries cover."""
-    line = machine.line.bytes
+    source: Any = machine.probe_filter if array == "filter" else getattr(machine, array)
+    return {"bytes": ways * sets * machine.line.bytes, "ways": ways, "sets": sets, "replacement": str(source.replacement)}
+
+
+def geometry(machine: Machine, array: str) -> dict[str, Any]:
+    """The array as the machine has it."""
     if array == "filter":
         enabled = bool(machine.probe_filter.enabled)
         ways, sets = int(machine.probe_filter.ways), machine.filter_sets() if enabled else 1
-        replacement = machine.probe_filter.replacement
     else:
         cache: Cache = machine.l3_data() if array == "l3" else getattr(machine, array)
-        ways, sets, replacement = int(cache.ways), cache.sets(machine.line), cache.replacement
-    _check_shape("probe_filter" if array == "filter" else array, str(replacement), sets, ways)
-    return {"bytes": ways * sets * line, "ways": ways, "sets": sets, "replacement": str(replacement)}
+        ways, sets = int(cache.ways), cache.sets(machine.line)
+    found = described(machine, array, sets, ways)
+    _check_shape("probe_filter" if array == "filter" else array, found["replacement"], sets, ways)
+    return found
 
 
 def _check_shape(key: str, replacement: str, sets: int, ways: int) -> None:
@@ -94,9 +99,7 @@ TINY = {"l1i": (1, 2), "l1d": (1, 2), "l2": (2, 2), "l3": (2, 4), "filter": (2, 
 
 
 def tiny_geometry(machine: Machine, array: str) -> dict[str, Any]:
-    sets, ways = TINY[array]
-    source = machine.probe_filter if array == "filter" else getattr(machine, array)
-    return {"bytes": sets * ways * machine.line.bytes, "ways": ways, "sets": sets, "replacement": str(source.replacement)}
+    return described(machine, array, *TINY[array])
 
 
 def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts: Mapping[str, int], machine: Machine) -> Any:
