@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from moscope import paths
 from moscope.config import ConfigError, Machine, Time, elaborate, load_machine, machine_names, with_cores
 from moscope.config.bindings import generic
 from moscope.config.bindings.generic import array_of
@@ -78,6 +79,15 @@ def test_every_machine_elaborates_to_plain_json_of_whole_numbers(name: str, cach
     text = json.dumps(elaborate(load_machine(name), TEST, caches=caches))
     assert not re.search(r"\d\.\d", text.replace(name, ""))
     assert json.loads(text)["schema"] == "moscope.machine/1"
+
+
+def test_the_page_names_all_parts_of_an_elaborated_machine_and_leaves_fields_to_the_tables(opteron48: Machine) -> None:
+    text = (paths.root() / "docs" / "machines.md").read_text(encoding="utf-8").partition("## The elaborated machine")[2]
+    shown = set(re.findall(r'"(\w+)"', text.partition("```\n{")[2].partition("```")[0]))
+    result = elaborate(opteron48, TEST, runs_guest=True)
+    groups = {key for key in ("pipeline", "core", "l1d_prefetch", "l1i_prefetch", "dram_prefetch") if key in result}
+    assert not set(result) - shown
+    assert len(groups) > 2 and not {field for key in groups for field in result[key]} & shown
 
 
 def test_there_is_a_cache_per_core_an_l3_per_chip_and_a_home_and_dma_per_node(elaborated: Json) -> None:
