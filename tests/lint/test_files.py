@@ -5,10 +5,13 @@ import re
 import subprocess
 from pathlib import Path
 
+import repository
+
 from moscope import paths
 
 ROOT = paths.root()
-SOURCE = {".cc", ".hh", ".py", ".slicc", ".sm", ".lark"}
+SOURCE = {".cc", ".hh", ".c", ".h", ".py", ".slicc", ".sm", ".lark"}
+LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 LONGEST = 500
 # Longer files, each with its reason.
 LONG_FILES: dict[str, str] = {
@@ -25,18 +28,7 @@ INSTALL_FILES = re.compile(r"(^|/)(moscope|SConstruct|SConscript|.*\.sh|requirem
                            r"|bootstrap\.py|toolchain\.py|buildproto\.py)$")
 
 
-def repository_files() -> list[str]:
-    """Tracked files and those that would be added; without git, all outside the build folder."""
-    got = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                         capture_output=True, text=True, check=False)
-    if got.returncode == 0:
-        return sorted(f for f in set(got.stdout.split("\0")) if f and (ROOT / f).is_file())
-    skip = {"build", "__pycache__", ".git"}
-    return sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*")
-                  if p.is_file() and not skip & set(p.relative_to(ROOT).parts))
-
-
-FILES = repository_files()
+FILES = repository.files(ROOT)
 
 
 def text_of(name: str) -> str:
@@ -48,12 +40,22 @@ def sources() -> list[str]:
 
 
 def test_every_source_has_its_licence_line_at_the_top() -> None:
-    lacking = [f for f in sources() if "SPDX-License-Identifier: BSD-3-Clause" not in "".join(text_of(f).splitlines()[:2])]
-    assert not lacking
+    lacking = [f for f in sources() if LICENCE not in "".join(text_of(f).splitlines()[:2])]
+    assert not lacking, f"expected a comment with {LICENCE} as the first line (or the second, below #!)"
+
+
+def test_the_rules_apply_to_guest_programs_and_to_files_before_they_are_added(tmp_path: Path) -> None:
+    assert {".cc", ".hh", ".c", ".h", ".py"} <= {Path(f).suffix for f in sources()}
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name in ("new.cc", "more.py", "ignored.o", ".gitignore"):
+        (tmp_path / name).write_text("*.o\n")
+    assert repository.files(tmp_path) == [".gitignore", "more.py", "new.cc"]
+    assert repository.files(tmp_path, "*.cc") == ["new.cc"]
 
 
 def test_headers_are_guarded() -> None:
-    assert not [f for f in FILES if f.endswith(".hh") and "#pragma once" not in text_of(f)]
+    unguarded = [f for f in FILES if f.endswith((".hh", ".h")) and "#pragma once" not in text_of(f)]
+    assert not unguarded, "expected #pragma once"
 
 
 def test_no_source_is_long_without_a_reason() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import repository
 
 from moscope import bootstrap, paths
 
@@ -84,9 +85,8 @@ def test_mypy_finds_a_planted_mistake(tmp_path: Path, text: str, code: str) -> N
 
 def test_cxx_has_the_layout_of_clang_format(clang_format: Callable[..., str]) -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
-        pytest.skip("the layout is that of the tracked files: this copy has no git folder")
-    names = subprocess.run(["git", "ls-files", "*.cc", "*.hh"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    found = clang_format(*(name for name in names if (ROOT / name).is_file()))
+        pytest.skip("the layout is that of the repository's files: this copy has no git folder")
+    found = clang_format(*repository.files(ROOT, "*.cc", "*.hh"))
     assert not found, found
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import repository
 
 from moscope import paths
 
@@ -28,11 +29,10 @@ LONG_FUNCTIONS: set[str] = set()
 WIDE_FILES: set[str] = set()
 
 
-def tracked() -> list[str]:
+def all_files() -> list[str]:
     if not (ROOT / ".git").exists():
-        pytest.skip("sizes are of the tracked files: this copy has no git folder")
-    got = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [name for name in got.stdout.split("\0") if name and (ROOT / name).is_file()]
+        pytest.skip("sizes are of the repository's files: this copy has no git folder")
+    return repository.files(ROOT)
 
 
 def text_of(name: str) -> str:
@@ -58,12 +58,12 @@ def cxx_functions(names: list[str]) -> list[tuple[str, int]]:
 
 
 def test_no_folder_holds_more_files_than_a_reader_can_survey() -> None:
-    count = Counter(str(Path(name).parent) for name in tracked())
+    count = Counter(str(Path(name).parent) for name in all_files())
     assert not {folder: n for folder, n in count.items() if n > FOLDER and folder not in LARGE_FOLDERS}
 
 
 def test_no_function_in_python_is_long() -> None:
-    files = [name for name in tracked() if name.endswith(".py") or name in ("SConstruct", "moscope")]
+    files = [name for name in all_files() if name.endswith(".py") or name in ("SConstruct", "moscope")]
     assert not {f: n for name in files for f, n in python_functions(name) if n > FUNCTION and f not in LONG_FUNCTIONS}
 
 
@@ -71,12 +71,12 @@ def test_no_function_in_cxx_is_long() -> None:
     if shutil.which("ctags") is None or "Universal" not in subprocess.run(
             ["ctags", "--version"], capture_output=True, text=True, check=False).stdout:
         pytest.skip("this system has no Universal Ctags (package universal-ctags)")
-    found = cxx_functions([name for name in tracked() if Path(name).suffix in CXX])
+    found = cxx_functions([name for name in all_files() if Path(name).suffix in CXX])
     assert not {f: n for f, n in found if n > FUNCTION and f not in LONG_FUNCTIONS}
 
 
 def test_no_line_is_wide() -> None:
-    sources = [name for name in tracked() if Path(name).suffix in HAND_WRITTEN or name in ("SConstruct", "moscope")]
+    sources = [name for name in all_files() if Path(name).suffix in HAND_WRITTEN or name in ("SConstruct", "moscope")]
     wide = [f"{name}:{i}: {len(line)} columns" for name in sources if name not in WIDE_FILES
             for i, line in enumerate(text_of(name).splitlines(), 1) if len(line) > COLUMNS]
     assert not wide, "\n".join(wide)
@@ -98,7 +98,7 @@ def wide_prose(text: str) -> list[int]:
 
 
 def test_no_line_of_prose_is_wide() -> None:
-    wide = [f"{name}:{number}" for name in tracked() if name.endswith(".md") for number in wide_prose(text_of(name))]
+    wide = [f"{name}:{number}" for name in all_files() if name.endswith(".md") for number in wide_prose(text_of(name))]
     assert not wide, f"more than {PROSE} columns:\n" + "\n".join(wide)
 
 

@@ -3,10 +3,10 @@
 
 import ast
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+import repository
 
 from moscope import paths
 
@@ -30,9 +30,8 @@ OF_GUESTS = {"tests/boot/test_project_kernel.py", "tests/workloads/test_host.py"
 
 def names(*under: str) -> list[str]:
     if not (ROOT / ".git").exists():
-        pytest.skip("words are read in the tracked files: this copy has no git folder")
-    got = subprocess.run(["git", "ls-files", "-z", *under], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [name for name in got.stdout.split("\0") if name and (ROOT / name).is_file()]
+        pytest.skip("words are read in the repository's files: this copy has no git folder")
+    return repository.files(ROOT, *under)
 
 
 def banned(name: str, text: str) -> list[str]:

@@ -33,4 +33,4 @@ def test_rows_of_the_engine_come_back_by_name(tmp_path: Path) -> None:
     assert (first["walk"], first["user"], first["buffer_wait"]) == (False, True, True)
     assert blank["writer"] is None and blank["supplier_number"] is None and blank["kind"] == "load"
     layouts = numpy.frombuffer(data[2 * size:], "<u8").tolist()
-    assert layouts == [r.layout for r in records.DESCRIPTIONS]
+    assert layouts == [r.layout for r in records.DESCRIPTIONS], "the engine is built from other descriptions: expected ./moscope build"
