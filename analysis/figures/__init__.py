@@ -9,14 +9,16 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
 from analysis import style
 from moscope import contributed
-from moscope.errors import UserError
+from moscope.errors import MoscopeError, UserError
 
+EXPECTED = "a figure (docs/extending/figure.md)"
+Result = TypeVar("Result")
 SUBJECTS = ("run", "point")
 
 
@@ -33,15 +35,24 @@ class Spec:
     in_page: bool = True
 
     def caption_of(self, subject: Any) -> str:
-        return self.caption if isinstance(self.caption, str) else self.caption(subject)
+        return self.caption if isinstance(self.caption, str) else _called(self.caption, subject)
 
     def drawn(self, subject: Any, wide: bool) -> Figure | None:
         """`draw` in the house style."""
         with style.house():
-            try:
-                return self.draw(subject, wide)
-            except style.UnknownRole as error:
-                raise UserError(f"{contributed.place(Path(self.draw.__code__.co_filename), error)}: {error}") from error
+            return _called(self.draw, subject, wide)
+
+
+def _called(function: Callable[..., Result], *arguments: Any) -> Result:
+    """The function's result. UserError: it has a fault, which its author finds by file and line."""
+    try:
+        return function(*arguments)
+    except (MoscopeError, OSError):
+        raise
+    except style.UnknownRole as error:
+        raise UserError(f"{contributed.place(Path(function.__code__.co_filename), error)}: {error}") from error
+    except Exception as error:
+        raise contributed.fault(Path(function.__code__.co_filename), error, EXPECTED) from error
 
 
 def all_figures() -> list[Spec]:
@@ -62,4 +73,4 @@ def all_figures() -> list[Spec]:
 
 
 def _figure(module: str) -> Any:
-    return getattr(contributed.imported(module, "a figure (docs/extending/figure.md)"), "FIGURE", None)
+    return getattr(contributed.imported(module, EXPECTED), "FIGURE", None)

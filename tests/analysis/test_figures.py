@@ -72,6 +72,15 @@ def test_a_colour_that_the_palette_lacks_is_an_error_of_the_figures_line(mine: P
         figure.drawn(None, True)
 
 
+@pytest.mark.parametrize("name", ["draw", "caption"])
+def test_an_error_while_a_figure_is_drawn_is_reported_by_the_figures_line(mine: Path, name: str) -> None:
+    fails = f"FIGURE.__dict__[{name!r}] = lambda subject, wide=True:\\\n    subject.cores\n"
+    mine.write_text(SPEC.format("series1", "mine", "point") + fails)
+    figure = next(f for f in all_figures() if f.name == "mine")
+    with pytest.raises(UserError, match=r"mine.py:\d+: AttributeError: 'NoneType' object has no attribute 'cores': expected a figure"):
+        figure.drawn(None, True) if name == "draw" else figure.caption_of(None)
+
+
 def test_names_break_after_punctuation_and_only_very_long_ones_are_cut() -> None:
     assert style.wrapped("anon_vma_interval_tree_insert", 20) == "anon_vma_interval_\ntree_insert"
     assert style.wrapped("__rb_insert", 20) == "__rb_insert" and style.wrapped("", 20) == ""

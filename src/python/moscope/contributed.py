@@ -7,7 +7,7 @@ import importlib.util
 import runpy
 import traceback
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from moscope import paths
@@ -77,11 +77,17 @@ def fault(file: Path, error: BaseException, expected: str) -> UserError:
     return UserError(f"{place(file, error)}: {type(error).__name__}: {text:.160}: expected {expected}")
 
 
-def place(file: Path, error: BaseException) -> str:
-    """The innermost line of the file that the exception passed through, or the file alone."""
+def place(file: Path, error: BaseException, otherwise: int = 0) -> str:
+    """The innermost line of the file that the exception passed through; without one, the file with the line `otherwise` if given."""
     lines = [number for frame, number in traceback.walk_tb(error.__traceback__)
              if Path(frame.f_code.co_filename).resolve() == file.resolve()]
-    return f"{shown(file)}:{lines[-1]}" if lines else shown(file)
+    line = lines[-1] if lines else otherwise
+    return f"{shown(file)}:{line}" if line else shown(file)
+
+
+def place_of_call(function: FunctionType, error: BaseException) -> str:
+    """The place of an error in what a file registers: in its file, or the function's first line if its result is at fault."""
+    return place(Path(function.__code__.co_filename), error, function.__code__.co_firstlineno)
 
 
 def shown(path: Path) -> str:

@@ -11,12 +11,10 @@ from __future__ import annotations
 import ast
 import pkgutil
 import re
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from moscope import contributed
@@ -166,14 +164,8 @@ def make(name: str, chips: int) -> tuple[Edge, ...]:
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001  whatever a generator may raise
-        where = f" ({_place(error, generator.__code__)})" if isinstance(generator, FunctionType) else ""
+        where = f" ({contributed.place_of_call(generator, error)})" if isinstance(generator, FunctionType) else ""
         raise ConfigError(f"topology: {name}{where}: {type(error).__name__}: {error}", f"edges for {chips} chips") from None
-
-
-def _place(error: BaseException, code: CodeType) -> str:
-    """Where in a generator an error occurred: its first line if its result is no list of edges."""
-    lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if frame.f_code is code]
-    return f"{Path(code.co_filename).name}:{lines[-1] if lines else code.co_firstlineno}"
 
 
 # --- the graph ------------------------------------------------------------------------------------
