@@ -48,6 +48,15 @@ def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFi
     assert capfd.readouterr() == ("", text)
 
 
+def test_a_folder_of_commands_that_python_does_not_find_is_refused_by_the_file_that_it_lacks(
+        extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (extra / "no_group").mkdir()
+    write_command(extra / "no_group", "probe", "pass")
+    assert cli.main(["no-group", "probe"]) == errors.UserError.exit_code
+    assert capfd.readouterr().err == (f"{extra}/no_group/__init__.py: no such file: expected one whose docstring is the help of the group "
+                                      "no-group (docs/extending/command.md)\n")
+
+
 def interrupted_already() -> None:
     """In a process that begins: an interruption waits, as it does for a start that has not come as far as to answer it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores interruptions, and so would its children

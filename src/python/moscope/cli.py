@@ -219,11 +219,21 @@ def _fill(app: typer.Typer, package: str | None, arguments: list[str], called: s
     if arguments and not arguments[0].startswith("-"):
         wanted = arguments[0]
         if wanted not in names:
+            _check_group(package, wanted)
             raise unknown_name(called, "command", wanted, names)
         _add(app, wanted, names[wanted], arguments[1:], called)
     else:
         for name, module in names.items():
             _add(app, name, module, None, called)
+
+
+def _check_group(package: str | None, name: str) -> None:
+    """Raises a UserError for a folder of commands that Python does not find, because it has no `__init__.py`."""
+    for path in importlib.import_module(package).__path__ if package else ():
+        file = Path(path) / name.replace("-", "_") / "__init__.py"
+        if not file.exists() and any(file.parent.glob("*.py")):
+            raise UserError(f"{contributed.shown(file)}: no such file: expected one whose docstring is the help of the group "
+                            f"{name} (docs/extending/command.md)")
 
 
 def _show_version(wanted: bool) -> None:
