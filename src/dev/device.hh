@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A device of the platform: registers in memory or port ranges, a state that can be checkpointed, and a
 // description of itself for the firmware tables, so that tables and hardware cannot drift apart. Devices that
-// act in simulated time hold a Component (sim/event_queue.hh).
+// act in simulated time hold an Alarm (dev/time.hh).
 #pragma once
 
 #include <cstdint>

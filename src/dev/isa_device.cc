@@ -15,10 +15,12 @@ void IsaDevice::describe(Firmware &f) const {
     for (const IsaResources::Ports &p : resources_.ports)
         if (p.shown)
             current.io(p.base, p.size);
+    if (resources_.irq)
+        current.irq(*resources_.irq);
     aml::Terms terms{aml::name("_HID", aml::eisa_id(resources_.id))};
     if (resources_.unit)
         terms.push_back(aml::name("_UID", aml::integer(*resources_.unit)));
-    terms.push_back(aml::name("_CRS", current.irq(resources_.irq).bytes()));
+    terms.push_back(aml::name("_CRS", current.bytes()));
     f.devices.push_back(aml::device(resources_.object, terms));
 }
 

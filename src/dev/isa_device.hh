@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "dev/byte_device.hh"
 #include "dev/firmware/firmware.hh"
-#include "dev/serial/byte_device.hh"
 
 namespace moscope::dev {
 
@@ -24,7 +24,7 @@ struct IsaResources {
     const char *object;                ///< name of the Device object
     const char *id;                    ///< its EISA identifier
     std::vector<Ports> ports;          ///< entry n is range n of the device
-    unsigned irq;                      ///< ISA wire
+    std::optional<unsigned> irq = {};  ///< ISA wire, if it has one
     std::optional<unsigned> unit = {}; ///< _UID, where several devices share the identifier
 };
 

@@ -4,8 +4,8 @@
 // ports read as ones, so drivers find none. The reset pulse works, as on boards whose chip set implements it.
 #pragma once
 
+#include "dev/byte_device.hh"
 #include "dev/power.hh"
-#include "dev/serial/byte_device.hh"
 
 namespace moscope::dev {
 

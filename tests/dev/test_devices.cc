@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "dev/isa_device.hh"
 #include "dev/test_machine.hh"
 
 using namespace moscope;
@@ -63,6 +64,24 @@ TEST(Devices, PortCf9ResetsTheMachineThroughTheHostBridge) {
     TestMachine m;
     m.ports.write(0, 0xCF9, 6, 1);
     EXPECT_EQ(m.power, std::vector<PowerEvent>{PowerEvent::reset});
+}
+
+class WithoutInterrupt final : public IsaDevice {
+  public:
+    WithoutInterrupt() : IsaDevice("quiet", {.object = "QUIE", .id = "PNP0C02", .ports = {{0x300, 4}}}) {}
+    void archive(Archive &) override {}
+
+  private:
+    std::uint8_t read8(unsigned, Addr) override { return 0; }
+    void write8(unsigned, Addr, std::uint8_t) override {}
+};
+
+TEST(IsaDevices, OneWithoutAnInterruptDescribesItsPortsOnly) {
+    Firmware tables;
+    WithoutInterrupt().describe(tables);
+    const auto ports_only = aml::name("_CRS", aml::Resources().io(0x300, 4).bytes());
+    ASSERT_EQ(tables.devices.size(), 1u);
+    EXPECT_EQ(tables.devices[0], aml::device("QUIE", {aml::name("_HID", aml::eisa_id("PNP0C02")), ports_only}));
 }
 
 } // namespace

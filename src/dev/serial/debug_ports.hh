@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "dev/serial/byte_device.hh"
+#include "dev/byte_device.hh"
 
 namespace moscope::dev {
 

@@ -4,9 +4,9 @@
 // other types do nothing. The SCI is ISA wire 9.
 #pragma once
 
+#include "dev/byte_device.hh"
 #include "dev/irq.hh"
 #include "dev/power.hh"
-#include "dev/serial/byte_device.hh"
 #include "dev/time.hh"
 
 namespace moscope::dev {
