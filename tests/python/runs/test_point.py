@@ -15,6 +15,7 @@ from moscope.runs import lines, no_operations, options, own_program
 from moscope.runs import point as measured
 from moscope.runs.guest import Guest, Progress
 from moscope.runs.options import Point
+from moscope.workloads import Results
 
 
 def guest_of(system: FakeSystem, reported: list[Progress] | None = None) -> Guest:
@@ -382,6 +383,12 @@ def test_a_guest_that_never_begins_runs_into_the_watchdog(point: Point) -> None:
     system.step = slow  # type: ignore[method-assign]
     with pytest.raises(GuestDied, match="not reached within 120 s of simulated time"):
         course(system, point)
+
+
+def test_results_under_another_name_than_the_familys_are_an_error_that_names_both(point: Point) -> None:
+    with pytest.raises(WorkloadFailed, match="fake: printed results as fake: expected `moscope: tick ...`\n"):
+        course(FakeSystem(), replace(point, family="tick"))
+    assert Results.missing("moscope: x threads=4\n", "y") == "printed no results"
 
 
 def test_wrong_results_are_an_error(point: Point) -> None:

@@ -322,9 +322,10 @@ def finish(guest: Guest, point: Point, running: Callable[[str], bool] = lambda p
     if not guest.log.endswith(initramfs.PROMPT.encode()):
         guest.type_in(registry.STOP.decode())
         guest.until_marker(initramfs.PROMPT, f"{point.workload} (until it has checked its results)")
-    results = Results.of(guest.log.decode(errors="replace"), point.family)
+    console = guest.log.decode(errors="replace")
+    results = Results.of(console, point.family)
     if not results.finished:
-        raise WorkloadFailed(f"{point.workload}: printed no results\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: {Results.missing(console, point.family)}\n{guest.last_words()}")
     if not results.right:
         raise WorkloadFailed(f"{point.workload}: its results are wrong\n{guest.last_words()}")
     return []

@@ -4,6 +4,7 @@
 import re
 from dataclasses import dataclass
 
+_LAST = re.compile(r"moscope: (\S+) .*\bverify=")
 _PAIR = re.compile(r"([a-z_]+)=(\S+)")
 
 
@@ -22,6 +23,12 @@ class Results:
             if found:
                 values |= {key: _number(value) for key, value in _PAIR.findall(rest)}
         return Results(values)
+
+    @staticmethod
+    def missing(console: str, family: str) -> str:
+        """What is wrong with a console on which the family has printed no results."""
+        names = [name for name in _LAST.findall(console) if name != family]
+        return f"printed results as {names[-1]}: expected `moscope: {family} ...`" if names else "printed no results"
 
     @property
     def finished(self) -> bool:
