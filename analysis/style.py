@@ -145,6 +145,15 @@ def horizontal_grid(ax: Axes) -> None:
     ax.spines["left"].set_visible(False)
 
 
+def apart(values: list[int], distance: float) -> list[int]:
+    """The values, such as numbers of cores, without those that are too close to the one before: ticks of an axis."""
+    kept: list[int] = []
+    for v in values:
+        if not kept or v - kept[-1] >= distance:
+            kept.append(v)
+    return kept
+
+
 def heat_scale(fig: Figure, ax: Axes, most: float, label: str, wide: bool) -> None:
     """A bar below or beside `ax`: the scale of the heat colour."""
     inset = ax.inset_axes((0.0, -0.11, 0.45 if wide else 0.8, 0.03))

@@ -58,16 +58,7 @@ def _panel(ax: Axes, workload: str, mine: dict[str, list[Point]], per_core: bool
     ax.set_title((f"{workload}: " if several else "") + ("per core" if per_core else "in total"))
     ax.set(xlabel="cores in use", ylabel=f"{name} per second" + (" and core" if per_core else ""), ylim=(0, top * 1.06 or 1))
     ax.set_xlim(0, max([*counts, 4]) * 1.05)
-    ax.set_xticks(apart(sorted(counts), max(counts) / 14))
-
-
-def apart(values: list[int], distance: float) -> list[int]:
-    """The values, without those that are too close to the one before."""
-    kept: list[int] = []
-    for v in values:
-        if not kept or v - kept[-1] >= distance:
-            kept.append(v)
-    return kept
+    ax.set_xticks(style.apart(sorted(counts), max(counts) / 14))
 
 
 def caption(run: Run) -> str:

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 from analysis import paper, style
 from analysis.comparison.pairs import figure
 from analysis.figures import Spec
-from analysis.figures.throughput import apart
 from analysis.run_directory import Point, Run
 
 
@@ -81,7 +80,7 @@ def _shares(ax: Axes, series: dict[tuple[str, str], list[Point]], of_paper: bool
             handles[f"paper: {workload} on 1 core"] = ax.plot([1], [100 * paper.KERNEL_SHARE_1_CORE[workload]], color=style.color("muted"),
                                                               marker="x", markersize=10, markeredgewidth=2, linestyle="none", zorder=4)[0]
     ax.set(xlabel="cores in use", ylabel="kernel's share of active time (%)", ylim=(0, 100), xlim=(0, most * 1.05),
-           xticks=apart(sorted(counts), most / 14))
+           xticks=style.apart(sorted(counts), most / 14))
     ax.set_title("kernel's share")
     return handles
 

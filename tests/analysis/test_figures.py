@@ -81,6 +81,15 @@ def test_an_error_while_a_figure_is_drawn_is_reported_by_the_figures_line(mine: 
         figure.drawn(None, True) if name == "draw" else figure.caption_of(None)
 
 
+def test_ticks_at_numbers_of_cores_are_those_numbers_and_keep_a_distance() -> None:
+    assert style.apart([1, 2, 12, 13, 24, 48], 48 / 14) == [1, 12, 24, 48]
+
+
+def test_the_name_of_a_figure_is_that_of_its_file_with_dashes() -> None:
+    for figure in all_figures():
+        assert figure.name == Path(figure.draw.__code__.co_filename).stem.replace("_", "-")
+
+
 def test_names_break_after_punctuation_and_only_very_long_ones_are_cut() -> None:
     assert style.wrapped("anon_vma_interval_tree_insert", 20) == "anon_vma_interval_\ntree_insert"
     assert style.wrapped("__rb_insert", 20) == "__rb_insert" and style.wrapped("", 20) == ""
