@@ -174,8 +174,13 @@ template <class State> class RulesOf {
     struct NetworkBuffer {
         RulesOf &r;
         unsigned vnet;
-        /// A message without a destination is not sent, as on the engine.
+        const char *name;
+        /// A message without a size is a violation, and one without a destination is not sent, as on the engine.
         template <class M> void send(const M &m) const {
+            if constexpr (requires { m.MessageSize; })
+                if (m.MessageSize == MessageSizeType_NUM)
+                    throw Violation("enqueue: the message into " + name_of(r.controller_) + "." + name +
+                                    " has no MessageSize: expected an assignment of one");
             for (unsigned c = 0; c < layout.total; ++c)
                 if (m.Destination.isElement(layout.id[c])) {
                     const int buffer = State::receiver(vnet, layout.id[c].type);

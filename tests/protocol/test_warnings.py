@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from moscope import buildproto, jsonio, paths
-from moscope.errors import UserError
+from moscope.errors import BuildFailed, UserError
+from moscope.protocol import verify
 
 HANDOVER = Path(__file__).parent / "protocols" / "Handover.slicc"
 # What stands in Handover's cache, what comes in its place, and what the compiler says of that.
@@ -61,6 +62,18 @@ def test_a_build_that_is_kept_repeats_its_warnings(flawed: Path, no_compiler: li
     assert first.interface == second.interface and not no_compiler  # generated once, compiled when a library is asked for
     assert first.warnings == second.warnings == said[0][-1] and said[1] == [first.warnings]
     assert all_of("warning", first.warnings) and f"{tmp_path}/Handover-cache.sm:" in first.warnings
+
+
+def test_an_exploration_shows_the_warnings_of_its_protocol(flawed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_compiler(command: list[str]) -> None:
+        raise BuildFailed("none")
+
+    monkeypatch.setattr(paths, "user_protocol_dir", lambda: tmp_path / "build")
+    monkeypatch.setattr(buildproto, "run_tool", no_compiler)
+    said: list[str] = []
+    with pytest.raises(BuildFailed):
+        verify.build(str(flawed), "small", [], verify.Bounds(), said.append)
+    assert all_of("warning", said[0]) and f"{tmp_path}/Handover-cache.sm:" in said[0]
 
 
 def test_warnings_of_a_kept_build_name_the_present_place_of_the_protocol(flawed: Path, no_compiler: list[str], tmp_path: Path) -> None:

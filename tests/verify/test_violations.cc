@@ -2,6 +2,7 @@
 // What a model says about mistakes of a protocol, in the words of the engine.
 #include <gtest/gtest.h>
 
+#include "verify/rules.hh"
 #include "verify/storage.hh"
 
 namespace moscope::verify {
@@ -59,6 +60,34 @@ TEST(Tables, a_second_tbe_of_a_line_is_called_a_tbe) {
     EXPECT_EQ(violation([&] { tbes.allocate(1); }), "a TBE for this line is allocated already");
     tbes.deallocate(1);
     EXPECT_EQ(violation([&] { tbes.deallocate(1); }), "a TBE is deallocated for a line that has none");
+}
+
+struct Sized {
+    static constexpr std::uint8_t kKind = kFirstKind;
+    NetDest Destination;
+    MessageSizeType MessageSize{MessageSizeType_NUM};
+    Addr line() const { return 1; }
+};
+struct SmallState {
+    using Message = Slot<sizeof(Sized)>;
+    static constexpr unsigned kSlots = 2;
+    static int receiver(unsigned, MachineType) { return 0; }
+    static void forget(Sized &) {}
+    std::uint8_t messages = 0;
+    Message slots[kSlots];
+};
+
+TEST_F(Violations, a_message_into_the_network_without_a_size_is_a_violation) {
+    SmallState state;
+    RulesOf<SmallState> rules(state, 0);
+    const RulesOf<SmallState>::NetworkBuffer buffer{rules, 2, "requestToDir"};
+    Sized message;
+    message.Destination.add({MachineType_Directory, 0});
+    EXPECT_EQ(violation([&] { buffer.send(message); }),
+              "enqueue: the message into L1Cache-0.requestToDir has no MessageSize: expected an assignment of one");
+    message.MessageSize = MessageSizeType_Control;
+    EXPECT_EQ(violation([&] { buffer.send(message); }), "none");
+    EXPECT_EQ(state.messages, 1);
 }
 
 TEST(Places, a_violation_names_its_machine_once) {

@@ -194,7 +194,7 @@ class ModelMachine(MachineEmitter):
         if p.network == "To":
             if p.virtual_network is None:
                 self.diagnostics.error(p.loc, f"{p.name}: virtual_network: not a number: expected one in a model")
-            return f"NetworkBuffer {p.name}{{*this, {p.virtual_network}}};"
+            return f"NetworkBuffer {p.name}{{*this, {p.virtual_network}, {quoted(p.name)}}};"
         if p.name == TO_MEMORY:
             return f"MemoryBuffer {p.name}{{*this}};"
         return f"OwnBuffer {p.name}{{*this, {self.inputs[p.name]}}};"

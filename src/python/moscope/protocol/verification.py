@@ -4,6 +4,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +58,19 @@ class Asked:
 def run(shared: Shared, asked: Asked) -> dict[str, Any]:
     """moscope.verify/1. UserError before anything runs."""
     asked.check()
+    report = cache(shared.say)  # so that a replay does not repeat the protocol's warnings
     answer = verify.verified(asked.protocol, shared.machine, shared.sets, asked.bounds, bytes_of("--memory", asked.memory), asked.seconds,
-                             asked.threads or min(os.cpu_count() or 1, MAX_THREADS), shared.say, shared.quiet)
+                             asked.threads or min(os.cpu_count() or 1, MAX_THREADS), report, shared.quiet)
     script = None
     if "violation" in answer and asked.shrink:
-        script = without_script(shared, lambda: _script(shared, asked, answer["steps"]))
+        script = without_script(shared, lambda: _script(shared, asked, answer["steps"], report))
     return verify.document(Path(asked.protocol).stem, asked.bounds, answer, script)
 
 
-def _script(shared: Shared, asked: Asked, steps: list[dict[str, Any]]) -> str | None:
+def _script(shared: Shared, asked: Asked, steps: list[dict[str, Any]], report: verify.Report) -> str | None:
     """The script file that repeats a violation on the engine, if there is one."""
-    shared.say("replaying the violation on the engine")
+    report("replaying the violation on the engine")
     bounds, sets = asked.bounds, [*shared.sets, *verify.shape(asked.bounds)]
-    subject = check.prepare(asked.protocol, shared.machine, sets, homes=bounds.homes, report=shared.say)
+    subject = check.prepare(asked.protocol, shared.machine, sets, homes=bounds.homes, report=report)
     origin = Origin(anywhere(asked.protocol), machine_anywhere(shared.machine), tuple(sets), bounds.caches, "tiny", bounds.homes)
     return verify_script.counterexample(steps, subject, origin, asked.file, asked.shrink)

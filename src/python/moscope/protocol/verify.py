@@ -146,7 +146,10 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
     root = paths.root()
     with tempfile.TemporaryDirectory(prefix="moscope-verify-") as name:
         folder = Path(name)
-        buildproto.run_slicc(["--protocol", str(slicc), "--interface-only", "--no-warnings", "--out", name])
+        own = slicc in buildproto.known_protocols().values()
+        warnings = buildproto.run_slicc(["--protocol", str(slicc), "--interface-only", "--out", name])[1]
+        if warnings and not own:
+            report(warnings)
         (written,) = folder.glob("*.json")  # file names have "_" for a dash in the protocol's name
         interface = json.loads(written.read_text(encoding="utf-8"))
         (folder / "model.json").write_text(json.dumps(specification(controllers(interface, machine, sets, bounds), bounds)),
@@ -154,7 +157,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
         buildproto.run_slicc(["--protocol", str(slicc), "--model", str(folder / "model.json"), "--no-warnings", "--out", name])
         (source,) = folder.glob("*.model.cc")
         headers = [*sorted((root / "src/verify").glob("*.hh")), root / "src/base/division.hh"]
-        flags = FLAGS + ([] if slicc in buildproto.known_protocols().values() else toolchain.WITHOUT_WARNINGS)
+        flags = FLAGS + ([] if own else toolchain.WITHOUT_WARNINGS)
         key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(flags).encode()).hexdigest()[:16]
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"
         if not program.exists():
