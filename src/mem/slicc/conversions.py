@@ -6,6 +6,8 @@ from __future__ import annotations
 from . import ast
 
 NUMBERS = {"int", "uint32_t", "uint64_t", "Cycles", "Tick", "Addr", "NodeID", "bool"}
+NARROW = {"int", "uint32_t", "NodeID"}
+"""Numbers that have fewer bits than an Addr."""
 COMPARISONS = {"==", "!=", "<", ">", "<=", ">="}
 ONE_TYPE = {"Cycles": "Tick", "NodeID": "int", "Addr": "uint64_t", "Scalar": "uint64_t", "HTMSequencer": "Sequencer",
             "WireBuffer": "MessageBuffer"}
@@ -37,9 +39,14 @@ def cost(actual: ast.Type, expected: ast.Type, actual_is_ood: bool = False) -> i
         return INTERFACE if expected.is_handle or expected.name in ("PacketPtr", "RequestPtr") else None
     if actual.interface is expected:
         return INTERFACE
-    if actual.name in NUMBERS and expected.name in NUMBERS:
+    if actual.name in NUMBERS and expected.name in NUMBERS and not loses_bits(actual, expected):
         return NUMERIC
     return None
+
+
+def loses_bits(actual: ast.Type, expected: ast.Type) -> bool:
+    """Whether a value is an address that the expected type cannot hold. gem5 rejects it, too."""
+    return actual.name == "Addr" and expected.name in NARROW
 
 
 def binary(op: str, left: ast.Type, right: ast.Type) -> tuple[str | None, bool]:

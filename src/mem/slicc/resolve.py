@@ -243,6 +243,9 @@ class Resolver(CallResolver):
             hint = f', as static_cast({target}, "pointer", ..) gives' if downcast else ""
             if (target.name, value.type.name) == ("NetDest", "Set"):
                 hint = ", as its setNetDest(MachineType, Set) sets"
+            if conversions.loses_bits(value.type, target):
+                self.diagnostics.error(loc, f"assignment: {target} loses the upper bits of an Addr: expected a variable of type Addr")
+                return
             self.diagnostics.error(loc, f"assignment: value of type {value.type}: expected {target}{hint}")
         elif price == conversions.NUMERIC:
             self.not_portable(loc, f"assignment: {value.type} to {target}")
