@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Warnings about what has only one end: message types that no machine sends, machine types that the protocol names and does not
-have, an order that only one end of a virtual network declares."""
+have, an order that only one end of a virtual network declares, arrays that no code uses."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -59,11 +59,22 @@ def _order(program: ast.Program, warn: Warn) -> None:
                          f"'{others[0].name}' of machine '{others[0].machine.name}' too", "ordered-one-end")
 
 
+def _arrays(program: ast.Program, warn: Warn) -> None:
+    """An array of the machine description stands for each `CacheMemory`, also for one that has the wrong name or is left over."""
+    used = {id(e.decl) for block in blocks(program) for e in ast.walk_exprs(block) if isinstance(e, ast.Name)}
+    for machine in program.machines:
+        for param in machine.params:
+            if param.type.name == "CacheMemory" and id(param) not in used:
+                warn(param.loc, f"array '{param.name}' of machine '{machine.name}': never used: expected a use, or no such parameter",
+                     "unused-array")
+
+
 def _declared(param: ast.Param) -> bool:
     return param.pairs.get("ordered", "").lower() in ("true", "yes")
 
 
 def check_ends(program: ast.Program, warn: Warn) -> None:
+    _arrays(program, warn)
     if len(program.machines) > 1:  # else half of a protocol: the other side is unknown
         _messages(program, warn)
         _machine_types(program, warn)

@@ -214,12 +214,22 @@ def test_parameters_that_every_machine_has_can_be_set_and_are_limited() -> None:
             elaborate(load_machine("small", [f"params.L1Cache.{name}=0"]), TEST)
 
 
-def test_a_value_without_default_or_rule_is_named() -> None:
+def test_a_value_without_default_or_rule_is_named_with_its_protocol() -> None:
     unknown = interface(L1Cache=([param("sequencer", "Sequencer"), param("frobs", "int")], [REQUEST]))
-    with pytest.raises(ConfigError, match=r"frobs of L1Cache.*--set params.L1Cache.frobs=VALUE"):
+    says = r"^protocol TEST: parameter frobs of L1Cache .*--set params.L1Cache.frobs=VALUE, .*frobs := VALUE.*NAME.roles.toml"
+    with pytest.raises(ConfigError, match=says):
         elaborate(load_machine("small"), unknown)
     result = elaborate(load_machine("small", ["params.L1Cache.frobs=3"]), unknown)
     assert of_type(result, "L1Cache")[0]["params"]["frobs"] == 3
+
+
+def test_evictions_are_reported_unless_the_protocol_says_otherwise() -> None:
+    def sent(default: str | None) -> Any:
+        found = elaborate(load_machine("small"), interface(L1Cache=([param("sequencer", "Sequencer"),
+                                                                     param("send_evictions", "bool", default)], [REQUEST])))
+        return of_type(found, "L1Cache")[0]["params"]["send_evictions"]
+
+    assert [sent(None), sent("True"), sent("False")] == [True, True, False]
 
 
 def test_banks_of_a_shared_cache_are_selected_by_as_many_bits_as_there_are_chips() -> None:

@@ -58,7 +58,7 @@ def elaborate(
     access needs no other lines."""
     if caches not in ("machine", "tiny"):
         raise ConfigError(f"caches: {caches!r}", "machine or tiny", "--caches")
-    machine = machine.validate()
+    machine = replace(machine.validate(), protocol=interface["protocol"])  # which errors name
     check_roles(interface)
     if homes is not None and not 1 <= homes <= machine.chips:
         right = f"1 to {machine.chips}" if machine.chips > 1 else "1"

@@ -104,4 +104,4 @@ def value_of_machine(machine: Machine, key: str, parameter: str) -> bool | int:
         return bool(value)
     if isinstance(value, Count):
         return int(value)
-    raise ConfigError(f"protocol {machine.protocol}: parameter {parameter}: {key!r}", KEYS)
+    raise ConfigError(f"parameter {parameter}: {key!r}", KEYS, f"protocol {machine.protocol}")

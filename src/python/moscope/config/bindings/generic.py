@@ -103,9 +103,7 @@ def tiny_geometry(machine: Machine, array: str) -> dict[str, Any]:
 
 
 def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts: Mapping[str, int], machine: Machine) -> Any:
-    """The value of a parameter that no binding names; None if the default in the protocol's library applies."""
-    if parameter == "send_evictions":
-        return True  # because the engine's ports must not keep a line that the protocol has dropped
+    """The value of a parameter that no binding names."""
     select = re.fullmatch(r"(l\d|TCC)_select_num_bits", parameter)
     if select:
         banks = counts.get("TCC", 0) if select[1] == "TCC" else counts.get(select[1].upper() + "Cache", 1)
@@ -119,12 +117,14 @@ def value_of(machine_type: str, parameter: str, kind: str, default: Any, counts:
     if default is not None:
         return plain(default)
     if kind == "bool":
-        return False
+        return parameter == "send_evictions"  # which tells a core's port at once that the protocol has dropped a line
     if kind == "Cycles":
         return 1
     raise ConfigError(
-        f"protocol {machine.protocol}: parameter {parameter} of {machine_type} has neither a default nor a rule",
-        f"--set params.{machine_type}.{parameter}=VALUE",
+        f"parameter {parameter} of {machine_type} has neither a default nor a rule",
+        f"--set params.{machine_type}.{parameter}=VALUE, a default in the .sm file ({parameter} := VALUE), or {parameter} in "
+        f"machines.{machine_type}.values of NAME.roles.toml",
+        f"protocol {machine.protocol}",
     )
 
 
