@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "verify/end.hh"
 #include "verify/layer.hh"
 #include "verify/steps.hh"
 #include "verify/symmetry.hh"
@@ -68,7 +69,7 @@ template <class Machine> class Search {
         if (complete_ && !steps_.dropped())
             check_liveness();
         if (!violation_.empty() || fault_) {
-            answer["steps"] = path(at_, first);
+            answer["steps"] = path(at_, first, answer);
             answer["violation"] = violation_;
         }
         answer["seconds"] = elapsed();
@@ -229,7 +230,7 @@ template <class Machine> class Search {
         for (unsigned c = 0; c < std::size(s.cores); ++c)
             if (s.cores[c].waits())
                 return "stuck: " + (c < State::kCores ? "core " + std::to_string(c) : "the device") +
-                       " waits for line " + std::to_string(s.cores[c].line) + ", and nothing can happen";
+                       " waits for line " + std::to_string(s.cores[c].line);
         if (s.messages)
             return "stuck: " + std::string(State::kind_name(s.slots[0].kind)) + " for " + name_of(s.slots[0].to) +
                    " is never taken";
@@ -279,8 +280,9 @@ template <class Machine> class Search {
     }
 
     /// The steps that lead to a state, and the one after them that ends in a violation. The steps keep the names of
-    /// cores and lines, so violation_ becomes the violation in these names; that of the state seen may have others.
-    nlohmann::json path(std::uint32_t to, std::uint32_t first) {
+    /// cores and lines, so violation_ becomes the violation in these names; that of the state seen may have others. If
+    /// it is of a state, `answer` gets a description of that state.
+    nlohmann::json path(std::uint32_t to, std::uint32_t first, nlohmann::json &answer) {
         std::vector<std::uint32_t> numbers;
         for (std::uint32_t i = to; i != first; i = visited_.parent(i))
             numbers.push_back(i);
@@ -294,6 +296,13 @@ template <class Machine> class Search {
         *start = path.state();
         if (const std::string named = fault_ ? fault_(*start) : path.break_off(); !named.empty())
             violation_ = named;
+        if (fault_) {
+            const End end = end_of(path);
+            answer["end"] = {{"states", end.states}, {"messages", end.messages}};
+            if (fault_ == stuck)
+                violation_ += end.idle.empty() ? ", and nothing can happen"
+                                               : ", and the only steps change nothing: " + end.idle.front();
+        }
         return path.steps();
     }
 

@@ -95,7 +95,20 @@ def test_a_lost_answer_is_reported_as_stuck(moscope: Moscope, tmp_path: Path) ->
                      "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; us_sendUnblockS; pr_popResponse; wk_wake; }",
                      "transition(IS, Data, S) { wd_writeData; lm_loadMissDone; pr_popResponse; wk_wake; }", "no unblock after a load")
     document = verified(moscope, mutated(fault, tmp_path), "--no-evict")
-    assert not document["ok"] and document["violation"].startswith("stuck: core ")
+    assert not document["ok"] and re.fullmatch(r"stuck: core \d waits for line 1, and nothing can happen", document["violation"])
+    assert any(re.fullmatch(r"Directory-0: line 1 in B_\w+", text) for text in document["end"]["states"])
+    assert any(re.fullmatch(r"\w+ for line 1 from L1Cache-\d to Directory-0\.\w+: stalled|\w+ for line 1 from L1Cache-\d to "
+                            r"Directory-0\.\w+: set aside until .*", text) for text in document["end"]["messages"]), document["end"]
+
+
+@pytest.mark.long
+def test_a_step_that_changes_nothing_is_shown_where_a_core_waits_forever(moscope: Moscope, tmp_path: Path) -> None:
+    fault = Mutation("polls", "MSI", "transition(S, Inv, I) { ev_lineLost; ia_sendInvAck; dc_deallocate; pf_popForward; }",
+                     "transition(S, Inv, S) { }", "a sharer takes an invalidation again and again")
+    document = verified(moscope, mutated(fault, tmp_path), "--no-evict")
+    assert re.fullmatch(r"stuck: core \d waits for line 1, and the only steps change nothing: L1Cache-\d: Inv in S, line 1",
+                        document["violation"])
+    assert any(text.endswith(": taken again and again") for text in document["end"]["messages"])
 
 
 @pytest.mark.parametrize("options, said", [

@@ -31,6 +31,8 @@ def test_the_step_of_a_violation_is_not_another_depth(capsys: pytest.CaptureFixt
     counts = {"protocol": "MSI", "caches": 2, "chips": 1, "homes": 1, "lines": 1, "requests": ["st"], "device": [], "states": 312,
               "depth": 10, "steps_taken": 900, "seconds": 0.1, "memory": 0, "renamings": 2}
     steps = [{"what": "core 0 asks", "transitions": []}] * 11
-    _print({**counts, "violation": "two copies", "steps": steps, "counterexample": None}, "no script was written")
+    _print({**counts, "violation": "two copies", "steps": steps, "counterexample": None,
+            "end": {"states": ["L1Cache-0: line 1 in M"], "messages": []}}, "no script was written")
     said = capsys.readouterr().out
     assert "312 states seen, 10 steps deep, " in said and "violation at the end of these 11 steps: two copies" in said
+    assert "in the end:\n      L1Cache-0: line 1 in M\n      no message is under way\n" in said

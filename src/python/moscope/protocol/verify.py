@@ -245,5 +245,6 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "unreachable": [name for name, seen in names if not seen],
         "violation": answer.get("violation"),
         "steps": answer.get("steps", []),
+        "end": answer.get("end"),
         "counterexample": counterexample,
     }

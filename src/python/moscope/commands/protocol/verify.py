@@ -83,6 +83,10 @@ def _print(document: dict[str, Any], no_script: str) -> None:
             print(f"  {i:3} {step['what']}")
             for transition in step["transitions"]:
                 print(f"        {transition}")
+        if end := document["end"]:
+            print("in the end:")
+            for text in (*end["states"], *(end["messages"] or ["no message is under way"])):
+                print(f"      {text}")
         if document["counterexample"]:
             print(f"`moscope trace {document['counterexample']}` replays it, "
                   f"`moscope step {document['counterexample']}` shows it in the browser")
