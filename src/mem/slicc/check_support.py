@@ -35,6 +35,7 @@ class _Support:
         for type_ in self.types():
             if type_.in_prelude:
                 continue
+            self.default_of(type_)
             self.methods_of(type_)
             for field in type_.fields.values():
                 self.variable(field, f"field '{field.name}'", set())
@@ -101,6 +102,12 @@ class _Support:
         if foreign and not type_.in_prelude and type_.name not in TYPES and type_.name not in self.own:
             self.diagnostics.error(loc, f"{what}: of external type {type_}: not supported"
                                    + expected(type_.name, TYPES, "a type that moscope or the protocol's header defines"))
+
+    def default_of(self, type_: ast.Type) -> None:
+        """An enumeration's default is one of its values, named as in C++."""
+        text, values = type_.pairs.get("default"), [value.c_name for value in type_.value_list]
+        if type_.is_enum and text is not None and text not in values:
+            self.diagnostics.error(type_.loc, f"default of type '{type_.name}': '{text}': unknown" + expected(text, values, "one of its values"))
 
     def methods_of(self, type_: ast.Type) -> None:
         """Reports methods without a body in a structure that the protocol itself defines."""
