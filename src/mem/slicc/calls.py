@@ -9,6 +9,7 @@ from .ast import Expr, Stmt, Type
 from .declare import Declarer
 from .errors import Diagnostics, arguments, describe, expected
 from .scopes import Namespace, Scope
+from .supported import PROTOTYPES
 
 
 class CallResolver:
@@ -251,6 +252,14 @@ class CallResolver:
         forms = " or ".join(function.signature() for function in same[:4])
         self.diagnostics.error(loc, f"{what}: called with ({given}): expected {forms}")
 
+    def _undeclared(self, name: str) -> str:
+        """The end of a message about a function that is not declared."""
+        if prototype := PROTOTYPES.get(name):
+            return f"not declared: expected '{prototype};' in the machine"
+        if self.space.find_type(name):
+            return "unknown: expected no cast, since assignments and calls convert"
+        return "unknown" + expected(name, self.space.function_names(), "a declared function")
+
     def _expr_Call(self, expr: ast.Call) -> Type:
         if expr.name in self.special:
             self.diagnostics.error(expr.loc, f"{expr.name}(..): used as a value: expected a statement of its own")
@@ -258,9 +267,7 @@ class CallResolver:
         self._arguments(expr.args)
         overloads = self.space.find_functions(expr.name)
         if not overloads:
-            hint = ": expected no cast, since assignments and calls convert" if self.space.find_type(expr.name) else \
-                expected(expr.name, self.space.function_names(), "a declared function")
-            self.diagnostics.error(expr.loc, f"function '{expr.name}': unknown{hint}")
+            self.diagnostics.error(expr.loc, f"function '{expr.name}': {self._undeclared(expr.name)}")
             return self.unknown
         function = self.choose(overloads, expr.args, expr.loc, f"function '{expr.name}'")
         if function is None:

@@ -98,7 +98,8 @@ def expected(name: str, known: Iterable[str], what: str, limit: int = 8) -> str:
     scored = [(difflib.SequenceMatcher(None, name.lower(), word.lower()).ratio(), word)
               for word in difflib.get_close_matches(name, sorted(words), n=3, cutoff=0.5)]
     best = max(scored, default=(0.0, ""))[0]
-    close = [word for score, word in scored if score >= max(0.6, best - 0.1)]
+    close = [word for score, word in scored if score >= max(0.6, best - 0.1)] or (
+        [word for word in words if len(name) > 1 and word.lower().startswith(name.lower())][:3])
     if close:
         return f": expected {what}, perhaps {' or '.join(repr(word) for word in close)}"
     return f": expected {what}: {', '.join(words)}" if 0 < len(words) <= limit else f": expected {what}"

@@ -36,6 +36,10 @@ _OLD_SYNTAX = (
 )
 """Text before a token at which the parser fails in protocols for older versions of gem5, and the syntax that replaced it."""
 
+_LOOP = re.compile(r"\b(while|for)\s*\([^;{}]*$")
+_STEPS = {"INCREMENT": "+", "DECREMENT": "-"}
+_TARGET = re.compile(r"[A-Za-z_][\w.]*$")
+
 _DECLARATION = {"PROTOCOL", "INCLUDE", "GLOBAL", "MACHINE", "IN_PORT", "OUT_PORT", "ACTION", "TRANSITION", "STRUCTURE",
                 "EXTERNAL_TYPE", "ENUMERATION", "STATE_DECLARATION"}
 _OPENING = {"LPAR", "LSQB", "LBRACE"}
@@ -234,8 +238,17 @@ class _FileParser:
             self.diagnostics.error(loc, "'=': unexpected: expected ':=' for an assignment")
         elif token.type == "IDENT" and self.text[position + len(token):position + len(token) + 1] == "'":
             self.diagnostics.error(loc, f"{self._readable(token)} before ': unexpected")
+        elif loop := _LOOP.search(before):
+            self.diagnostics.error(loc, f"'{loop[1]}': SLICC has no loops: expected statements without it")
+        elif token.type in _STEPS and (target := _TARGET.search(before)):
+            self.diagnostics.error(loc, f"'{token}': unexpected: expected '{target[0]} := {target[0]} {_STEPS[token.type]} 1'")
         else:
-            self.diagnostics.error(loc, f"{self._readable(token)}: unexpected{self._expected()}")
+            self.diagnostics.error(loc, f"{self._readable(token)}: unexpected{self._expected()}{self._open_brace(token)}")
+
+    def _open_brace(self, token: Token) -> str:
+        """Where the brace is that a declaration shows to be open."""
+        braces = [value for value in self.state.value_stack if isinstance(value, Token) and value.type == "LBRACE"]
+        return f" that closes the '{{' of line {braces[-1].line}" if token.type in _DECLARATION and braces and self._takes("RBRACE") else ""
 
     def _readable(self, token: Token) -> str:
         text = str(token)

@@ -35,6 +35,16 @@ FUNCTIONS: dict[str, tuple[int, ...]] = {
 }
 """Functions that a protocol declares and moscope defines, and how many arguments they take."""
 
+PROTOTYPES = {
+    "clockEdge": "Tick clockEdge()", "curCycle": "Cycles curCycle()", "curTick": "Tick curTick()",
+    "ticksToCycles": "Cycles ticksToCycles(Tick t)", "cyclesToTicks": "Tick cyclesToTicks(Cycles c)",
+    "mapAddressToMachine": "MachineID mapAddressToMachine(Addr a, MachineType type)",
+    "scheduleEvent": "void scheduleEvent(Cycles c)", "respondsTo": "bool respondsTo(Addr a)",
+    "mapAddressToDownstreamMachine": "MachineID mapAddressToDownstreamMachine(Addr a)", "allUpstreamDest": "NetDest allUpstreamDest()",
+    "wakeUpBuffers": "void wakeUpBuffers(Addr a)", "wakeUpAllBuffers": "void wakeUpAllBuffers()",
+}
+"""How a protocol declares those that most protocols use."""
+
 TYPES: dict[str, Supported] = {
     "TBETable": _type("", "lookup allocate deallocate isPresent areNSlotsAvailable getNullEntry", True),
     "PerfectCacheMemory": _type("", "lookup allocate deallocate isTagPresent", True),
