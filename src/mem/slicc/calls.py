@@ -2,6 +2,7 @@
 """Expressions: types of operators and members, choice among overloads, and the calls that are nodes of their own."""
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 
 from . import ast, conversions
@@ -9,7 +10,7 @@ from .ast import Expr, Stmt, Type
 from .declare import Declarer
 from .errors import Diagnostics, arguments, describe, expected
 from .scopes import Namespace, Scope
-from .supported import PROTOTYPES
+from .supported import DEBUG_FLAGS, PROTOTYPES
 
 
 class CallResolver:
@@ -377,6 +378,9 @@ class CallResolver:
                 self.diagnostics.error(call.loc, "DPRINTF: no debug flag: expected a flag, a format and values")
             else:
                 flag = first.name
+                near = [] if flag in DEBUG_FLAGS else difflib.get_close_matches(flag, DEBUG_FLAGS, 1, 0.85)
+                if near:  # any other name may be a flag that the author's gem5 declares
+                    self.diagnostics.warning(first.loc, f"DPRINTF: flag '{flag}': not in gem5: expected '{near[0]}'", "portability")
         form = args.pop(0) if args else None
         if not isinstance(form, ast.Literal) or not isinstance(form.value, str):
             self.diagnostics.error(form.loc if form is not None else call.loc, f"{call.name}: no format: expected a literal string")

@@ -91,6 +91,12 @@ PARAMETERS = frozenset({"MessageBuffer", "WireBuffer", "CacheMemory", "Directory
 """Types of a machine's parameters besides plain values."""
 
 
+DEBUG_FLAGS = ("HtmMem", "LLSC", "ProtocolTrace", "RubyCache", "RubyCacheTrace", "RubyDma", "RubyGenerated", "RubyHitMiss", "RubyNetwork",
+               "RubyPort", "RubyPrefetcher", "RubyProtocol", "RubyQueue", "RubyResourceStalls", "RubySequencer", "RubySlicc", "RubyStats",
+               "RubySystem", "RubyTester")
+"""Flags of DPRINTF in gem5 24 (src/mem/ruby/SConscript). A gem5 tree may have others."""
+
+
 def headers(names: set[str]) -> list[str]:
     """The headers to include for the C++ of the types with these names."""
     return sorted({TYPES[name].header for name in names if name in TYPES and TYPES[name].header}
