@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from moscope.commands.protocol.verify import _print, without_a_script
+from moscope.protocol.counterexample.replay import Candidate, Played
+from moscope.protocol.verify_script import names
 
 STEP = {"what": "core 0 asks for LD of line 1"}
 
@@ -36,3 +38,10 @@ def test_the_step_of_a_violation_is_not_another_depth(capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert "312 states seen, 10 steps deep, " in said and "violation at the end of these 11 steps: two copies" in said
     assert "in the end:\n      L1Cache-0: line 1 in M\n      no message is under way\n" in said
+
+
+def test_the_lines_and_cores_of_a_path_have_their_names_in_the_script() -> None:
+    steps: list[dict[str, Any]] = [{"access": 0, "core": 1, "line": 2, "request": "LD"}, {"takes": 0, "line": 2},
+                                   {"access": 1, "core": 0, "line": 1}, {"access": 2, "core": 1, "line": 2}]
+    played = Candidate((Played(2, 0, "ld", 0x10008, 8, 0), Played(1, 1, "st", 0x10040, 8, 0)))
+    assert names(steps, played, 1 << 22) == ["line 2 is A@n0 (0x10000)", "line 1 is B@n0 (0x10040)", "core 1 is c0", "core 0 is c1"]

@@ -64,11 +64,12 @@ def run(shared: Shared, asked: Asked) -> dict[str, Any]:
     script = None
     if "violation" in answer and asked.shrink:
         script = without_script(shared, lambda: _script(shared, asked, answer["steps"], report))
-    return verify.document(Path(asked.protocol).stem, asked.bounds, answer, script)
+    return verify.document(Path(asked.protocol).stem, asked.bounds, answer, str(script.file) if script else None,
+                           script.names if script else ())
 
 
-def _script(shared: Shared, asked: Asked, steps: list[dict[str, Any]], report: verify.Report) -> str | None:
-    """The script file that repeats a violation on the engine, if there is one."""
+def _script(shared: Shared, asked: Asked, steps: list[dict[str, Any]], report: verify.Report) -> verify_script.Script | None:
+    """The script that repeats a violation on the engine, if there is one."""
     report("replaying the violation on the engine")
     bounds, sets = asked.bounds, [*shared.sets, *verify.shape(asked.bounds)]
     subject = check.prepare(asked.protocol, shared.machine, sets, homes=bounds.homes, report=report)

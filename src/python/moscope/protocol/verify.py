@@ -226,7 +226,8 @@ def verified(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, m
     return answer
 
 
-def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexample: str | None) -> dict[str, Any]:
+def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexample: str | None,
+             script_names: Sequence[str] = ()) -> dict[str, Any]:
     """The answer as moscope.verify/1."""
     names = [(f"{machine} {state} x {event}", seen) for machine, state, event, seen in answer["reached"]]
     return {
@@ -247,4 +248,5 @@ def document(protocol: str, bounds: Bounds, answer: dict[str, Any], counterexamp
         "steps": answer.get("steps", []),
         "end": answer.get("end"),
         "counterexample": counterexample,
+        "script_names": list(script_names),
     }

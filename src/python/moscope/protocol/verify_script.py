@@ -12,6 +12,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Pl
 from moscope.protocol.counterexample.shrink import Shrinker
 from moscope.protocol.counterexample.write import Origin
 from moscope.traces.files import write_whole
+from moscope.traces.script import place_name
 
 MOMENT_FS = 5_000_000_000  # 5 us
 PATIENT_FS = 10**15
@@ -66,7 +68,23 @@ def transitions(subject: Subject, played: Candidate) -> tuple[Outcome, list[str]
     return outcome(answer), [f"{t['controller']}: {t['event']} in {t['state']}" for t in answer["transitions"]]
 
 
-def counterexample(steps: Steps, subject: Subject, origin: Origin, file: Path, seconds: float) -> str | None:
+@dataclass(frozen=True)
+class Script:
+    """A script file, and what it calls the lines and cores of the path: `line 1 is A@n0 (0x10000)`."""
+
+    file: Path
+    names: list[str]
+
+
+def names(steps: Steps, played: Candidate, node_bytes: int) -> list[str]:
+    """What a script that was shrunk from the path calls the path's lines, and those cores that have other numbers there."""
+    asked = {step["access"]: step for step in steps if "access" in step}
+    lines = [f"line {asked[a.number]['line']} is {place_name(a.line, node_bytes)} ({a.line:#x})" for a in played.accesses]
+    cores = [f"core {core} is c{a.agent}" for a in played.accesses if (core := asked[a.number]["core"]) != a.agent]
+    return list(dict.fromkeys(lines + cores))
+
+
+def counterexample(steps: Steps, subject: Subject, origin: Origin, file: Path, seconds: float) -> Script | None:
     """Writes the script file for a path if the script also fails on the engine, shrunk within this time; None if there is no such
     script."""
     made = candidate(steps, subject)
@@ -78,4 +96,4 @@ def counterexample(steps: Steps, subject: Subject, origin: Origin, file: Path, s
         return None
     shrunk = Shrinker(player, got.kind, time.monotonic() + seconds).shrink(made)
     write_whole(file, write.toml(origin, subject, shrunk.candidate, shrunk.outcome).encode())
-    return str(file)
+    return Script(file, names(steps, shrunk.candidate, int(subject.machine["address_map"][0]["bytes"])))

@@ -90,6 +90,7 @@ def _print(document: dict[str, Any], no_script: str) -> None:
         if document["counterexample"]:
             print(f"`moscope trace {document['counterexample']}` replays it, "
                   f"`moscope step {document['counterexample']}` shows it in the browser")
+            print(f"in the script: {', '.join(document['script_names'])}")
         else:
             print(no_script)
         return
