@@ -107,7 +107,8 @@ class _Support:
         """An enumeration's default is one of its values, named as in C++."""
         text, values = type_.pairs.get("default"), [value.c_name for value in type_.value_list]
         if type_.is_enum and text is not None and text not in values:
-            self.diagnostics.error(type_.loc, f"default of type '{type_.name}': '{text}': unknown" + expected(text, values, "one of its values"))
+            self.diagnostics.error(type_.loc, f"default of type '{type_.name}': '{text}': unknown"
+                                   + expected(text, values, "one of its values"))
 
     def methods_of(self, type_: ast.Type) -> None:
         """Reports methods without a body in a structure that the protocol itself defines."""
