@@ -147,7 +147,7 @@ def test_a_run_of_another_engine_is_not_repeated(repeated: Callable[..., Any], m
 
 
 @pytest.mark.parametrize("options, run, said", [({}, {}, "was made by another version of moscope"),
-                                                ([], {}, "has no options.json or run.json")])
+                                                ([], {}, "has no readable options.json or run.json")])
 def test_documents_of_something_else_are_no_run_to_repeat(options: Any, run: Any, said: str, tmp_path: Path) -> None:
     for name, document in ((directory.IDENTITY, options), ("run.json", run)):
         (tmp_path / name).write_text(json.dumps(document))
