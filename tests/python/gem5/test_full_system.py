@@ -147,7 +147,7 @@ def test_gem5_is_given_the_elf_kernel_inside_a_bzimage(tmp_path: Path) -> None:
     (tmp_path / "vmlinuz").write_bytes(bytes(head) + payload)
     made, end = full_system.vmlinux(Kernel("vmlinuz", tmp_path / "vmlinuz", "", "", None, ""), folder)
     assert made.read_bytes() == elf and end == 0x1001000
-    with pytest.raises(UserError, match="no Linux kernel"):
+    with pytest.raises(UserError, match="not a Linux kernel"):
         full_system.vmlinux(Kernel("other", tmp_path / "vmlinuz", "", "", None, "", is_linux=False), folder)
 
 

@@ -311,7 +311,7 @@ def test_a_trace_with_accesses_that_did_not_end_follows_its_schema(stopped: dict
 
 def test_a_diagram_shows_accesses_that_did_not_end(stopped: dict[str, Any]) -> None:
     drawn = to_svg(diagram.draw(stopped))
-    assert "not done" in drawn and "as it had not begun" in drawn
+    assert "not done" in drawn and "because it had not begun" in drawn
 
 
 def test_the_legend_says_that_colours_are_those_of_networks(stopped: dict[str, Any]) -> None:
