@@ -175,7 +175,7 @@ def start_and_ask() -> list[str]:
 def test_a_start_builds_no_checking_library_and_asking_builds_it_once(checkout: Path, builds: list[list[str]]) -> None:
     bootstrap.ensure_built(Path("venv"), QUIET)
     assert builds == [[]] and not (checkout / CHECKS[0]).exists()
-    assert start_and_ask() == ["building P.check.so (after a change of the sources)"]
+    assert start_and_ask() == ["building P.check.so (once after each change of the sources)"]
     assert builds == [[], CHECKS]
     assert start_and_ask() == [] and builds == [[], CHECKS]
 

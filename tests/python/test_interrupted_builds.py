@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds that are interrupted, and builds that wait for each other."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from moscope import bootstrap, locks, paths
+from moscope import bootstrap, groups, locks, paths
 
 # A start that gets a signal while it prepares its environment. It ends with 7 if it goes on.
 START = """
@@ -16,6 +17,15 @@ from moscope import bootstrap
 signal.signal(signal.SIGHUP, signal.{hang_up})
 bootstrap.prepare = lambda _: (signal.raise_signal(signal.{sent}), sys.exit(7))
 bootstrap.main(["isa"])
+"""
+
+# Ignores SIGINT, and leaves a file when SIGTERM ends it.
+DEAF = """
+import pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path(sys.argv[1]).touch(), sys.exit()))
+print("waiting: for its end", flush=True)
+time.sleep(60)
 """
 
 
@@ -37,6 +47,31 @@ def test_an_interrupted_build_ends_with_all_that_it_has_started(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):  # the inner shell becomes the program that it executes last
         bootstrap.run_logged(["sh", "-c", "sh -c 'echo waiting: $$; exec sleep 60'; true"], tmp_path / "log", bootstrap.Relay(say))
     assert ended(*started)
+
+
+def test_a_build_that_ignores_interruptions_as_below_nohup_ends_politely(tmp_path: Path) -> None:
+    def say(text: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bootstrap.run_logged([sys.executable, "-c", DEAF, str(tmp_path / "ended")], tmp_path / "log", bootstrap.Relay(say))
+    assert (tmp_path / "ended").exists()
+
+
+@pytest.mark.usefixtures("heard")
+def test_a_second_interruption_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader = subprocess.Popen(["sh", "-c", "trap '' TERM; echo started; exec sleep 60"], stdout=subprocess.PIPE, start_new_session=True)
+    assert leader.stdout and leader.stdout.readline()
+    waited, tries = leader.communicate, iter([True])
+
+    def interrupted(timeout: float | None) -> object:
+        if next(tries, False):
+            signal.raise_signal(signal.SIGHUP)
+        return waited(timeout=timeout)
+
+    monkeypatch.setattr(leader, "communicate", interrupted)
+    groups.end(leader, signal.SIGTERM, 0.1)
+    assert ended(leader.pid) and not list(tries)
 
 
 @pytest.mark.parametrize(("sent", "hang_up", "code", "said"), [

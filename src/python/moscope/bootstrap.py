@@ -100,9 +100,10 @@ def run_logged(command: list[str], log: Path, voice: Voice, env: dict[str, str] 
             return process.wait()
         except BaseException:
             if own_group:
-                groups.end(process, signal.SIGINT, GRACE_S)
+                groups.end(process, signal.SIGTERM, GRACE_S)  # a job in the background, or below nohup, ignores SIGINT
             else:
-                process.send_signal(signal.SIGINT)
+                with suppress(PermissionError):  # of sudo, which has the terminal's signals itself
+                    process.send_signal(signal.SIGINT)
                 process.wait()
             raise
         finally:
@@ -334,7 +335,7 @@ def ensure_checks(libraries: list[Path], voice: Voice) -> None:
     stale = [library for library in libraries if not digest or not belongs(library, digest)]
     if not stale:
         return
-    voice.say(f"building {', '.join(library.name for library in stale)} (after a change of the sources)")
+    voice.say(f"building {', '.join(library.name for library in stale)} (once after each change of the sources)")
     install_packages(voice)
     scons(Path(sys.prefix), [str(library.relative_to(paths.root())) for library in stale], voice)
     if digest:  # the digest of the earlier build, so that an edit made meanwhile causes another build
