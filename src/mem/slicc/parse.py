@@ -36,7 +36,8 @@ _OLD_SYNTAX = (
 )
 """Text before a token at which the parser fails in protocols for older versions of gem5, and the syntax that replaced it."""
 
-_LOOP = re.compile(r"\b(while|for)\s*\([^;{}]*$")
+_LOOP = re.compile(r"(?:^|[;{}])[ \t]*(while|for)\s*\([^;{}]*\Z", re.MULTILINE)
+"""At the start of a statement: a comment or a text may have the words, too."""
 _STEPS = {"INCREMENT": "+", "DECREMENT": "-"}
 _TARGET = re.compile(r"[A-Za-z_][\w.]*$")
 
