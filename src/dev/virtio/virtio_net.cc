@@ -199,6 +199,10 @@ void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virt
         room += held[chains++].writable_bytes();
     }
     if (room < bytes.size()) {
+        if (resetting()) { // while it fetched buffers
+            drop(kNotReady);
+            return;
+        }
         drop(kNoBuffer);
         ++queue_counts_[pair].dropped;
         return;

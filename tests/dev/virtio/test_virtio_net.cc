@@ -324,6 +324,22 @@ TEST(VirtioNet, AFrameWhoseTransferTheDriversResetEndsIsNoBadRequest) {
     EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
 }
 
+TEST(VirtioNet, AFrameWhoseBuffersTheDriversResetTakesAwayIsNotReady) {
+    Card c;
+    c.offer(0, 1, kHeader + 64);
+    c.dma.reads = [&c](PhysAddr from) {
+        if (from.value < Card::ring(1, 0)) // of the receive queue
+            c.d.common(0x14, 0, 1);
+    };
+    c.device.arrived(Frame(1000), c.b.queue.now());
+    c.send(0, Frame(1000)); // sets the alarm
+    c.b.queue.run(1'000 * kTicksPerNs + 1);
+    EXPECT_EQ(c.d.status(), 0);
+    EXPECT_EQ(c.device.counts().in_packets, 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], 0u);
+    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
+}
+
 TEST(VirtioNet, WithoutBusMasteringNoFrameReachesMemory) {
     Card c;
     c.offer(0, 2);
