@@ -29,7 +29,7 @@ x86::Probes::Page read_page(const std::string &file, std::uint64_t at) {
     in.read(reinterpret_cast<char *>(bytes.data()), kPage);
     bytes.resize(static_cast<std::size_t>(in.gcount()));
     if (bytes.empty())
-        throw UserError(file + ": cannot be read: expected a readable file");
+        throw UserError(file + ": cannot be read: expected the program's file");
     return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 

@@ -31,7 +31,7 @@ AddressMap::AddressMap(const DramParams &p) : bank_swizzle_(p.bank_swizzle), cha
     if (channel_.bits == 0)
         channel_hash_ = false; // nothing to choose
     if (channel_hash_ && channel_.bits > 1)
-        throw UserError("dram.channel_hash: needs two channels: expected false");
+        throw UserError("dram.channel_hash: needs exactly two channels: expected false");
 
     struct Token {
         Field *field;
