@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The two sides of a comparison: a run directory, a point in one, or a sweep of runs; and which points of them are compared."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,14 +75,17 @@ def _of_run(path: Path) -> list[Measured]:
 
 
 def _of_sweep(path: Path) -> list[Measured]:
-    """The finished points of a sweep (docs/sweeps.md): its table has their parameters, in the columns before `point`."""
-    columns, rows, axes = _table(path / TABLE)
+    """The finished points of a sweep (docs/sweeps.md): its table has their parameters, in the columns before `point`. Rows with the same
+    inputs share a folder, whose result has the parameters of one of them."""
+    columns, values, axes = _table(path / TABLE)
     parameters = columns[:columns.index("point")] if "point" in columns else []
+    rows = [dict(zip(columns, one, strict=True)) for one in values]
+    of_folder = Counter(row.get("point") for row in rows)
     found = []
-    for row in (dict(zip(columns, values, strict=True)) for values in rows):
+    for row in rows:
         folder = path / "points" / str(row.get("point"))
         if (folder / "point.json").is_file():
-            found.append(_alone(folder, axes, {name: row[name] for name in parameters}))
+            found.append(_alone(folder, axes, {name: row[name] for name in parameters}, of_folder[row.get("point")] > 1))
     return found
 
 
@@ -98,14 +102,15 @@ def _table(file: Path) -> tuple[list[str], list[tuple[Any, ...]], list[str]]:
     return columns, rows, metadata[0][0].split("\n") if metadata else []
 
 
-def _alone(folder: Path, axes: Sequence[str] = (), parameters: dict[str, Any] | None = None) -> Measured:
-    """A point without run.json. If it is one of a sweep, with its parameters: those of its result, or else `parameters`."""
+def _alone(folder: Path, axes: Sequence[str] = (), parameters: dict[str, Any] | None = None, shared: bool = False) -> Measured:
+    """A point without run.json. If it is one of a sweep, with its parameters: those of its result, or else `parameters`; the latter if
+    other points share the folder."""
     record, stats = finished(folder)
     whole = all(not readable(folder / f"{name}.parquet") for name in FILES)
     name = folder.absolute().name
     point = Point(name, record, stats, Database({name: folder} if whole else {}, copied=False))
     one = Measured(point, configuration(record, {}), POINT)
-    given = _given(folder / RESULT, parameters)
+    given = parameters if shared else _given(folder / RESULT, parameters)
     if given is not None:
         texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items() if value is not None}
         # Times are in the record, in another unit.
