@@ -2,6 +2,8 @@
 """What a person sees of a sweep while it runs, and the estimate of its duration."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from moscope.guest import kernel
 from moscope.runs import options, pool
 from moscope.runs.windows import FS_PER_MS
 from moscope.sweeps import display, jobs, main, speeds
+from moscope.sweeps import points as planning
 from moscope.sweeps.jobs import run
 from moscope.sweeps.jobs.base import Planned
 from moscope.sweeps.points import Point
@@ -123,6 +126,21 @@ def test_an_estimate_includes_what_earlier_sweeps_took_besides_their_points() ->
     speeds.record_besides("run", 1, 10.0)
     assert speeds.estimate_sweep("run", work, 2).with_jobs(2) == 3.0 + (1 + 2) * (80 / 4 + 10) / 2
     assert speeds.estimate_sweep("trace", [], 0).with_jobs(2) == 0.0
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_start_of_a_sweep_records_nothing_if_another_one_has_finished_its_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def after_another(store: Store, _: object) -> Iterator[object]:
+        (point,) = planning.plan(described, str)
+        store.point(point.digest).mkdir()
+        (store.point(point.digest) / "result.json").write_text(json.dumps({"figures": {}, "seconds": 20.0}))
+        yield None
+
+    described = Spec("trace", {"machine": "small", "script": "c0 ld A@n1"}, {"seed": [1]})
+    monkeypatch.setattr(main, "alone", after_another)
+    monkeypatch.setattr(main.report, "write", lambda *_: {})
+    assert main.run(described, tmp_path / "out").failed == [] and speeds.known() == {}
 
 
 @pytest.mark.usefixtures("recorded")

@@ -90,6 +90,8 @@ def run(spec: Spec, out: Path | None = None, *, executor: str = snakemake.LOCAL,
     store.open()
     with alone(store, say) as lock:
         started = monotonic()
+        missing = unfinished(found, store)  # another start may have finished some meanwhile
+        boots = boots_of(missing, store)
         outcome = _run(spec, found, store, executor, at_once, plot, say, progress, lock)
         if missing and not outcome.failed and executor == snakemake.LOCAL:
             of_points = sum((store.result(p.digest) or {}).get("seconds", 0.0) for p in missing) / min(at_once, len(missing))
