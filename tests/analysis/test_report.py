@@ -335,7 +335,7 @@ def test_a_line_whose_fields_share_the_waiting_is_called_after_their_object(port
     assert f" of it for {bare}" in run_lines.bottleneck(record, names)
     alone = {**record, "top_names": names, "bottleneck": run_lines.bottleneck(record, names)}
     page = visible(lines.section(synthetic_run.made(alone, stats)))
-    assert shown in page and "The run says" not in page
+    assert shown in page and "Bottleneck:" not in page
 
 
 @pytest.mark.parametrize("share, listed", [(0.0004, False), (0.02, True)])
