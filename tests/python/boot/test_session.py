@@ -203,6 +203,29 @@ def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_pat
     assert result.death(outcome, log).report().startswith("moscope: the guest died: kernel panic: no init\n")
 
 
+PANICKED = "[    1.353350] Kernel panic - not syncing: Attempted to kill init!\r\n"
+RESTARTS = "[    1.388293] reboot: Restarting system\r\n"
+
+
+@pytest.mark.parametrize("shown, ended, code", [
+    (PANICKED + "[    1.355979] Rebooting in 1 seconds..\r\n", "panic", 4),
+    (PANICKED.split("] ")[1], "panic", 4),  # panic=-1, without the kernel's times
+    ("the words Kernel panic - not syncing: x\r\n", "reset", 0),
+    (PANICKED + RESTARTS, "reset", 0),  # of a file that the guest has shown
+])
+def test_a_reset_after_a_kernel_panic_is_a_death(fake: Fake, tmp_path: Path, shown: str, ended: str, code: int) -> None:
+    def rebooting() -> Script:
+        yield shown
+        return {"state": "reset", "detail": "the guest reset the machine"}
+
+    fake(rebooting)
+    wanted = planned(tmp_path / "out")
+    outcome, document, _ = run.run(wanted)
+    assert (outcome.ended, result.exit_code(wanted, outcome), document["ok"]) == (ended, code, code == 0)
+    assert (document["detail"], "registers" in document) == (
+        ("Attempted to kill init!", True) if code else ("the guest reset the machine", False))
+
+
 def test_an_instruction_that_the_model_lacks_is_a_simulator_bug(fake: Fake, tmp_path: Path) -> None:
     def odd() -> Script:
         yield ""

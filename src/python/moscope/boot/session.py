@@ -26,6 +26,9 @@ END_OF_INPUT = b"\x04"
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 CUT_CONTROL = re.compile(rb"\x1b(\[[0-9;?]*)?\Z")  # one whose rest the guest has yet to send
 PANIC_REASON = re.compile(rb"(?<!end )Kernel panic - not syncing: ([^\r\n]+)")
+# With `panic=SECONDS`, a kernel that has panicked resets the machine, without the line of plan.PANIC.
+PANIC_LINE = re.compile(rb"^(?:\[[^\]\r\n]*\] *)*Kernel panic - not syncing: ", re.MULTILINE)
+WANTED_RESET = re.compile(rb"reboot: Restarting system|sysrq: Resetting")
 REST_OF_PANIC_FS = 20 * 10**12  # simulated time in which the kernel shows the rest of its last line
 LONGEST_ECHO = 1 << 14  # bytes; a line of a terminal has at most 4095 characters, which a line editor may show twice
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
@@ -117,6 +120,7 @@ class Session:
                 seen.append(detail)
             for text in seen:
                 self._marked(text)
+            self._panicked |= state == "reset" and reset_by_panic(self._since)
             if self._panicked and state in ("running", "marker", "reset", "poweroff", "hang"):
                 if state in ("running", "marker"):
                     self._end_line()
@@ -219,6 +223,12 @@ def panic_reason(log: bytes) -> str:
     """Why Linux has given up, from its console."""
     found = PANIC_REASON.findall(log)
     return found[-1].decode(errors="replace").strip() if found else "the kernel panicked without a message"
+
+
+def reset_by_panic(log: bytes) -> bool:
+    """Whether Linux reset the machine because it had panicked, not because a program wanted it."""
+    found = list(PANIC_LINE.finditer(log))
+    return bool(found) and not WANTED_RESET.search(log, found[-1].end())
 
 
 def tail(log: bytes, lines: int = 25) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from moscope.boot import plan
-from moscope.boot.session import DEATHS, LACKING, panic_reason, tail
+from moscope.boot.session import DEATHS, LACKING, panic_reason, reset_by_panic, tail
 from moscope.errors import GuestDied, MoscopeError, SimulatorBug, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.runs.engine import System
@@ -123,7 +123,8 @@ class Guest:
         self.take_output()
         state, detail = str(answer["state"]), str(answer.get("detail", ""))
         self._tell()
-        if detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log):
+        if (detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log)
+                or (state == "reset" and reset_by_panic(self.log))):
             raise self._death("kernel panic", panic_reason(self.log))
         if state == "running":
             return ""
