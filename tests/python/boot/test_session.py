@@ -39,6 +39,11 @@ def shell(commands: list[str]) -> Script:
     return POWEROFF
 
 
+def died(wanted: plan.Plan, outcome: session.Outcome, log: bytes) -> str:
+    death = result.death(wanted, outcome, log)
+    return death.report() if death else ""
+
+
 def test_lines_are_typed_one_at_each_prompt_and_then_the_input_ends(fake: Fake, tmp_path: Path) -> None:
     commands: list[str] = []
     made = fake(lambda: shell(commands))
@@ -174,6 +179,38 @@ def test_the_scripts_status_is_read_from_the_console(fake: Fake, tmp_path: Path,
     assert document["script_status"] == status and result.exit_code(wanted, outcome) == code
 
 
+@pytest.mark.parametrize("state, how", [("poweroff", "the guest powered off"), ("reset", "the guest reset the machine")])
+@pytest.mark.parametrize("script", [True, False])
+def test_a_guest_that_ends_before_its_script_has_died(fake: Fake, tmp_path: Path, state: str, how: str, script: bool) -> None:
+    def ending() -> Script:
+        yield "moscope: ready\r\nlast words\r\n"
+        return {"state": state}
+
+    fake(ending)
+    wanted = planned(tmp_path / "out")
+    wanted.config["info"]["script"] = script
+    outcome, document, log = run.run(wanted)
+    assert (result.exit_code(wanted, outcome), document["ok"], document["ended"]) == (4 if script else 0, not script, state)
+    said = f"moscope: the guest died: the script did not end: {how}\n--- the console's last lines\nmoscope: ready\nlast words"
+    assert died(wanted, outcome, log) == (said if script else "")
+
+
+@pytest.mark.parametrize("answer, shown, code", [
+    ({"state": "exit", "status": 0}, "", 0), (POWEROFF, "moscope: script ended with status 0\r\n", 0),
+    (POWEROFF, "moscope: script ended with status 3\r\n", 1)])
+def test_a_script_with_a_status_decides_the_exit_code(fake: Fake, tmp_path: Path, answer: dict[str, Any], shown: str,
+                                                      code: int) -> None:
+    def ending() -> Script:
+        yield f"moscope: ready\r\n{shown}"
+        return answer
+
+    fake(ending)
+    wanted = planned(tmp_path / "out")
+    wanted.config["info"]["script"] = True
+    outcome, _, log = run.run(wanted)
+    assert result.exit_code(wanted, outcome) == code and not died(wanted, outcome, log)
+
+
 @pytest.mark.parametrize("state", ["triple_fault", "hang", "panic"])
 def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: Path, state: str) -> None:
     def dying() -> Script:
@@ -185,7 +222,7 @@ def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: 
     outcome, document, log = run.run(wanted)
     jsonio.validate(document)
     assert result.exit_code(wanted, outcome) == 4
-    text = result.death(outcome, log).report()
+    text = died(wanted, outcome, log)
     assert "core 3" in text and "\nlast words\n" in text and "rip ffffffff81000000" in text
     assert Path(document["registers"]).read_text().startswith("rip ")
 
@@ -198,9 +235,10 @@ def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_pat
             yield ""
 
     fake(panicking)
-    outcome, document, log = run.run(planned(tmp_path / "out"))
+    wanted = planned(tmp_path / "out")
+    outcome, document, log = run.run(wanted)
     assert outcome.ended == "panic" and document["detail"] == "no init" and log.endswith(b" ]---\r\n")
-    assert result.death(outcome, log).report().startswith("moscope: the guest died: kernel panic: no init\n")
+    assert died(wanted, outcome, log).startswith("moscope: the guest died: kernel panic: no init\n")
 
 
 PANICKED = "[    1.353350] Kernel panic - not syncing: Attempted to kill init!\r\n"
@@ -236,7 +274,7 @@ def test_an_instruction_that_the_model_lacks_is_a_simulator_bug(fake: Fake, tmp_
     outcome, document, log = run.run(wanted)
     jsonio.validate(document)
     assert result.exit_code(wanted, outcome) == 5
-    assert result.death(outcome, log).report().startswith("moscope: simulator bug: the guest uses a feature that the model lacks: 0f 0f")
+    assert died(wanted, outcome, log).startswith("moscope: simulator bug: the guest uses a feature that the model lacks: 0f 0f")
 
 
 def test_an_interrupted_run_keeps_what_it_has(fake: Fake, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from moscope.boot.plan import Plan
 from moscope.boot.session import DEATHS, LACKING, STOPPED, Outcome
 
 SCHEMA = "moscope.boot/1"
+# Ends of a machine by which a script is cut short.
+CUTS = {"poweroff": "the guest powered off", "reset": "the guest reset the machine"}
 CONSOLE, CHECKPOINT, REGISTERS = "console.txt", "machine.ckpt", "registers.txt"
 
 
@@ -48,7 +50,7 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
 
 def exit_code(plan: Plan, outcome: Outcome) -> int:
     """The exit code of the contracts; also 1 for a script that failed and for a checkpoint that was not reached."""
-    if outcome.ended in DEATHS:
+    if outcome.ended in DEATHS or cut_short(plan, outcome):
         return errors.GuestDied.exit_code
     if outcome.ended == LACKING:
         return errors.SimulatorBug.exit_code
@@ -57,6 +59,13 @@ def exit_code(plan: Plan, outcome: Outcome) -> int:
     failed = bool(outcome.script_status) or (outcome.ended == "exit" and outcome.status != 0)
     missed = plan.checkpoint_at is not None and not outcome.checkpoint_taken and outcome.ended not in STOPPED
     return errors.FOUND if failed or missed else errors.OK
+
+
+def cut_short(plan: Plan, outcome: Outcome) -> str:
+    """How the guest ended before its script did, as text; empty if it did not. A script may end the run by an exit status."""
+    scripted = plan.config["info"].get("script") and outcome.script_status is None
+    how = CUTS.get(outcome.ended, "") if scripted else ""
+    return how and f"the script did not end: {how}"
 
 
 def remarks(plan: Plan, outcome: Outcome) -> list[str]:
@@ -71,9 +80,13 @@ def remarks(plan: Plan, outcome: Outcome) -> list[str]:
     return said
 
 
-def death(outcome: Outcome, log: bytes) -> errors.MoscopeError:
-    """The error of a guest that died, or that used an instruction the model lacks: the cause, the last console lines, the
-    registers."""
+def death(plan: Plan, outcome: Outcome, log: bytes) -> errors.MoscopeError | None:
+    """The error of a guest that died, ended before its script, or used an instruction the model lacks: the cause, the last console
+    lines, and the registers of a dead guest. None for other ends."""
+    if short := cut_short(plan, outcome):
+        return errors.GuestDied(f"{short}\n--- the console's last lines\n{session.tail(log)}")
+    if outcome.ended not in (*DEATHS, LACKING):
+        return None
     how = DEATHS.get(outcome.ended, "the guest uses a feature that the model lacks") + (f": {outcome.detail}" if outcome.detail else "")
     kind = errors.SimulatorBug if outcome.ended == LACKING else errors.GuestDied
     return kind(f"{how}\n--- the console's last lines\n{session.tail(log)}\n--- registers\n{outcome.registers}")

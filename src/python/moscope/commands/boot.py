@@ -68,8 +68,8 @@ def boot(shared: Shared,
         print(remark, file=sys.stderr)
     shared.say(f"{outcome.ended} after {outcome.host_s:.1f} s: {outcome.executed:,} instructions, {outcome.mips:.1f} MIPS, "
                f"{outcome.ticks / 1e15:.3f} s simulated; results in {planned.out}")
-    if outcome.ended in (*session.DEATHS, session.LACKING):
-        raise result.death(outcome, log)
+    if death := result.death(planned, outcome, log):
+        raise death
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
     return result.exit_code(planned, outcome)
