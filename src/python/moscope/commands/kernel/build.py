@@ -21,7 +21,7 @@ def build(shared: Shared,
 
     --kernel stock, pk and upstream use the ordinary build of Debian's source,
     and --kernel pk@NAME the variant NAME. Boot a build of --source by its file,
-    with --append moscope.fix=SETTING.
+    with `boot --kernel FILE --append moscope.fix=SETTING`.
     """
     from moscope.guest import kernel_build
 
