@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from analysis.described import CLASSES
 from analysis.locks import CODE_OF_LOCKS, QUEUED, lock_of
-from analysis.maps.line_map import Area, Code, LineMap
+from analysis.maps.line_map import Area, Code, LineMap, whole_name
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
 ALONE = ("cold", "capacity")  # classes that need no other core
@@ -36,15 +36,16 @@ def false_sharing(line: LineMap) -> Advice | None:
     if line.line["kind"] in OF_ONE_THREAD or (len(written) == 1 and _by_code_of_locks(written[0])):
         return None
     if len(written) == 1 and _share(line, "false_sharing") >= MAIN and (bytes_ := _written_bytes(line, written[0])):
-        return Advice("false_sharing", f"Cores wait for different bytes of {written[0].name} ({bytes_}). Give each core's data "
-                      f"a line of its own: align each part to 64 bytes.{_others(line)}", (written[0].name,))
+        return Advice("false_sharing", f"Cores wait for different bytes of {whole_name(written[0].name)} ({bytes_}). Give "
+                      f"each core's data a line of its own: align each part to 64 bytes.{_others(line)}", (written[0].name,))
     if len(written) < 2 or not _is_shared(line) or not by_different_cores(line, written) or _are_lock_and_its_data(line, written):
         return None
     names = tuple(area.name for area in written)
     if array := array_of(written):
         return Advice("false_sharing", f"Elements of {array} that different cores write share this line. Align each element to 64 bytes, "
                       f"so that it has lines of its own.{_others(line)}", (array, *names))
-    return Advice("false_sharing", f"Different cores write {listed(names)} in this line. Put each on a line of its own (align it to 64 "
+    written_ = listed(names) if len(set(names)) > 1 else f"{names[0]} of several objects"
+    return Advice("false_sharing", f"Different cores write {written_} in this line. Put each on a line of its own (align it to 64 "
                   f"bytes), or give each thread a copy.{_others(line)}", names)
 
 

@@ -10,12 +10,14 @@ An instruction whose writes find the line in its core's cache, or that wrote it 
 known: it is known only as the last writer before the transactions of other cores.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.maps import recorded
 from analysis.places import calls
 from analysis.run_directory import Point
+from moscope.naming.layout import DISTANCE
 from moscope.naming.own_code import shown
 
 LINE = 64
@@ -158,6 +160,8 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
         if pair["waiter"] in writers:
             byte.written = True
             _add(area.writes, pair)
+    for area in found.areas:
+        area.name = _name(area, pairs)
     _add_unplaced(found, pairs, {one.pc for one in accesses})
     for one in accesses:
         if one.at is not None:
@@ -189,6 +193,20 @@ def _add(to: list[Code], pair: dict[str, Any], role: str = "waiter") -> None:
     if one is None:
         to.append(one := Code(function, source, inlined))
     one.waiting, one.count = one.waiting + pair["waiting"], one.count + pair["count"]
+
+
+def _name(area: Area, pairs: list[dict[str, Any]]) -> str:
+    """The name of a field. Memory without a type has a name for each byte: then that of the byte with the longest waiting."""
+    named = Counter[str]()
+    for pair in pairs:
+        if area.first <= pair["byte"] < area.end and pair["accessed"] and whole_name(pair["accessed"]) == whole_name(area.name):
+            named[pair["accessed"]] += pair["waiting"]
+    return max(named, key=lambda name: named[name], default=area.name)
+
+
+def whole_name(name: str) -> str:
+    """A name without the distance from the beginning of its object."""
+    return DISTANCE.sub("", name)
 
 
 def _areas(fields: list[dict[str, Any]], pairs: list[dict[str, Any]]) -> list[Area]:

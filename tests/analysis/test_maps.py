@@ -144,6 +144,22 @@ def test_without_fields_the_bytes_from_one_access_to_the_next_are_areas(tmp_path
     assert [(area.first, area.bytes, area.name) for area in line.areas] == [(0, 4, ""), (4, 36, "+0x4"), (40, 24, "+0x28")]
 
 
+def test_memory_without_a_type_has_the_name_of_the_byte_with_the_longest_waiting(tmp_path: Path) -> None:
+    fields = (0, 32, "kmalloc-96+0x40", ""), (32, 32, "kmalloc-96", "")
+    pairs = [pair(1, 56, 90) | {"accessed": "kmalloc-96+0x18"}, pair(1, 40, 5) | {"accessed": "kmalloc-96+0x8"},
+             pair(1, 60, 5) | {"accessed": "kmalloc-96.free pointer"}]
+    line = made(tmp_path, fields, pairs, [(56, core, 1, True) for core in (0, 1)])
+    assert [area.name for area in line.areas] == ["kmalloc-96+0x40", "kmalloc-96+0x18"]
+    assert [one.text.split(". ")[0] for one in advice(line) if one.kind == "one_word"] == ["Several cores write kmalloc-96+0x18"]
+
+
+def test_words_at_one_distance_in_two_objects_are_of_several_objects(tmp_path: Path) -> None:
+    fields = (0, 32, "kmalloc-32", ""), (32, 32, "kmalloc-32", "")
+    pairs = [pair(n, at, 50, writer=3 - n) | {"accessed": "kmalloc-32+0x8"} for n, at in ((1, 8), (2, 40))]
+    line = made(tmp_path, fields, pairs, [(8, 0, 1, True), (40, 1, 2, True)], miss="false_sharing")
+    assert advice(line)[0].text.startswith("Different cores write kmalloc-32+0x8 of several objects in this line. ")
+
+
 def test_fields_that_different_cores_write_are_false_sharing(tmp_path: Path) -> None:
     pairs = [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)]
     line = made(tmp_path, TWO, pairs, [(0, 0, 1, True), (8, 1, 2, True)], miss="false_sharing")

@@ -38,6 +38,16 @@ def test_runs_of_bytes_with_one_name_cover_the_line() -> None:
     assert {(one["line"], one["use"]) for one in got} == {(64, 1)}
 
 
+def test_each_object_without_a_type_is_a_run_of_its_own() -> None:
+    class Objects(Samples):
+        def named(self, n: int, offset: int | None = None, free: bool | None = None) -> Named:
+            distance = ((offset or 0) + 64) % 96  # the end of an object of 96 bytes and the beginning of the next one
+            return Named(f"kmalloc-96+{distance:#x}" if distance else "kmalloc-96", "slab")
+
+    got = layout.fields(rows((64, 5)), Objects(), [("k", "slab")], np.zeros(1, int)).to_pylist()  # type: ignore[arg-type]
+    assert [(one["first"], one["bytes"], one["name"]) for one in got] == [(0, 32, "kmalloc-96+0x40"), (32, 32, "kmalloc-96")]
+
+
 def test_the_hottest_lines_and_those_of_the_hottest_names_are_chosen() -> None:
     hot = [(64 * n, 1000 - n) for n in range(layout.LINES)]
     many = [(0x100000 + 64 * n, 500) for n in range(10)]  # more than any other name in all, each colder than the hot lines

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LINE = 64
 # How many lines get a layout: those with the most waiting overall, and some of each of the names with the most waiting.
 LINES, NAMES, LINES_OF_NAME = 100, 20, 3
-DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
+DISTANCE = re.compile(r"\+0x([0-9a-f]+)$")
 SCHEMA = pa.schema([("line", pa.uint64()), ("use", pa.uint32()), ("first", pa.uint8()), ("bytes", pa.uint8()), ("name", pa.string()),
                     ("kind", pa.string()), ("object", pa.string()), ("type", pa.string())])
 
@@ -40,9 +40,11 @@ def chosen(rows: "Rows", names: Sequence[tuple[str, str]], which: "Rows") -> set
 
 
 def runs(samples: "Samples", n: int) -> Iterator[dict[str, str | int | None]]:
-    """The runs of bytes of row `n`. Bytes between two fields form one run."""
+    """The runs of bytes of row `n`. Bytes between two fields form one run, and so does each object without a type."""
     named = [samples.named(n, offset, False) for offset in range(LINE)]
-    for _, run in groupby(range(LINE), lambda offset: _same(named[offset])):
+    distances = [int(found[1], 16) if (found := DISTANCE.search(one.name)) else 0 for one in named]
+    objects = list(accumulate(map(int.__gt__, distances, distances[1:]), initial=0))  # a distance falls where a new object begins
+    for _, run in groupby(range(LINE), lambda offset: (*_same(named[offset]), objects[offset])):
         offsets = list(run)
         one = named[offsets[0]]
         yield {"first": offsets[0], "bytes": len(offsets), "name": one.name, "kind": one.kind, "object": one.object or None,
