@@ -107,6 +107,10 @@ class Types:
     def variable(self, name: str, of: int) -> int:
         return self._add(name, 14, 0, of, struct.pack("<I", 1))
 
+    def section(self, name: str, variables: dict[int, int]) -> int:
+        """The offsets of variables in a section, by the number of their type."""
+        return self._add(name, 15, len(variables), 0, b"".join(struct.pack("<III", v, at, 8) for v, at in variables.items()))
+
     def blob(self) -> bytes:
         return struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(self._data), len(self._data), len(self._text)) + \
             self._data + self._text

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """From a type and an offset to a member's name and back."""
 
+from contextlib import suppress
+
 import pytest
 import synthetic
 
 from moscope.naming import btf
 
 
-@pytest.fixture
-def types() -> btf.Btf:
+def blob() -> bytes:
     """A kernel's types in small: `entry` with a lockref (a union of a number and a structure), a name, an array, bit
     fields and an array without a bound at its end."""
     t = synthetic.Types()
@@ -23,8 +24,13 @@ def types() -> btf.Btf:
                                ("bits", flags, 80), ("self", t.pointer(char), 88), ("slots", t.array(long, 0), 96)])
     t.enumeration("pageflags", {"PG_locked": 0, "PG_slab": 9})
     t.enumeration64("wide", {"top": 1 << 40})
-    t.variable("runqueues", node)
-    return btf.Btf(t.blob())
+    t.section(".data..percpu", {t.variable("runqueues", node): 0x1980})
+    return t.blob()
+
+
+@pytest.fixture
+def types() -> btf.Btf:
+    return btf.Btf(blob())
 
 
 @pytest.mark.parametrize(("offset", "path", "rest"), [
@@ -66,3 +72,33 @@ def test_a_damaged_section_is_an_empty_set_of_types() -> None:
     assert btf.parse(blob)
     for bad in (b"", b"\0" * 40, blob[:20], blob[:26], blob[:24] + b"\xff" * 16):
         assert not btf.parse(bad)
+
+
+def every_answer(types: btf.Btf) -> None:
+    for name in ("entry", "flagged", "lockref"):
+        number = types.named(name)
+        for offset in range(0, 112, 4):
+            types.title(types.field_at(number, offset).type)
+        types.fields_in(number, 0, 104)
+        types.find(number, "nodes[2].flags")
+    types.enumeration("pageflags")
+    types.enumeration("wide")
+    types.placed()
+
+
+def test_truncated_types_are_refused_at_once() -> None:
+    whole = blob()
+    every = btf.Btf(whole)
+    assert every.placed() == {"runqueues": 0x1980}
+    for end in range(1, len(whole)):
+        with pytest.raises(btf.NoType):
+            btf.Btf(whole[:end])
+        assert not btf.parse(whole[:end])
+
+
+def test_damaged_types_raise_only_the_error_for_a_missing_name() -> None:
+    whole = blob()
+    for at in range(len(whole)):
+        for value in (1, 0xFF):
+            with suppress(btf.Unreadable):
+                every_answer(btf.Btf(whole[:at] + bytes([value]) + whole[at + 1:]))

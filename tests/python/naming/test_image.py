@@ -86,25 +86,51 @@ def test_an_image_is_read_once_and_then_from_the_cache(tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     rodata = b"Linux version 6.1".ljust(64, b"\0") + synthetic.kallsyms([*SYMBOLS, (synthetic.BASE + 0x9000, "D", "linux_banner")])
     file = tmp_path / "vmlinux"
-    file.write_bytes(synthetic.elf({".rodata": rodata, ".BTF": b"types"}, synthetic.BASE + 0x9000))
+    file.write_bytes(synthetic.elf({".rodata": rodata, ".BTF": types_of("own")}, synthetic.BASE + 0x9000))
     first = image.load(file)
     monkeypatch.setattr(kallsyms, "parse", None)
     again = image.load(file)
     for kernel in (first, again):
         assert kernel.symbols.address("variable_699") == synthetic.BASE + 0x1000 + 16 * 699
         assert str(kernel.per_cpu.at(0x1988)) == "runqueues+0x8"
-        assert kernel.btf == b"types"
+        assert kernel.btf == types_of("own")
         assert kernel.banner.startswith(b"Linux version 6.1\0")
+
+
+def types_of(name: str, runqueues: int = 0x1980) -> bytes:
+    """A type of this name, and the place of a per-CPU variable."""
+    types = synthetic.Types()
+    types.section(".data..percpu", {types.variable("runqueues", types.integer(name, 8)): runqueues})
+    return types.blob()
 
 
 def test_types_beside_an_image_are_read_if_it_has_none_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for name, own in (("bare", {}), ("whole", {".BTF": b"own types"})):
+    for name, own in (("bare", {}), ("whole", {".BTF": types_of("own")})):
         file = tmp_path / name
         file.write_bytes(synthetic.elf({".rodata": synthetic.kallsyms(SYMBOLS), **own}, synthetic.BASE + 0x9000))
         assert image.load(file).btf == own.get(".BTF", b"")
-        image.beside(file).write_bytes(b"types beside it")
-        assert image.load(file).btf == own.get(".BTF", b"types beside it")
+        image.beside(file).write_bytes(types_of("beside it"))
+        kernel = image.load(file)
+        assert kernel.btf == own.get(".BTF", types_of("beside it")) and not kernel.notes
+
+
+@pytest.mark.parametrize(("content", "why"), [
+    (None, "has no types: expected a section .BTF, or the file {beside}"),
+    (b"", "{beside}: its types cannot be used"),
+    (b"no types at all, but text", "{beside}: its types cannot be used (the magic number of BTF is 0xeb9f"),
+    (types_of("mine")[:-3], "{beside}: its types cannot be used (it has "),
+    (types_of("mine", runqueues=0x2000), "{beside}: its types cannot be used (1 of 1 per-CPU variables lie elsewhere in the image)")],
+    ids=["missing", "empty", "text", "truncated", "of another kernel"])
+def test_a_note_names_the_file_whose_types_are_missing_damaged_or_of_another_kernel(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, why: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    file = tmp_path / "vmlinuz"
+    file.write_bytes(synthetic.elf({".rodata": synthetic.kallsyms(SYMBOLS)}, synthetic.BASE + 0x9000))
+    if content is not None:
+        image.beside(file).write_bytes(content)
+    kernel = image.load(file)
+    assert kernel.btf == b"" and len(kernel.notes) == 1 and why.format(beside=image.beside(file)) in kernel.notes[0]
 
 
 def test_an_elf_files_own_symbols_have_sizes() -> None:

@@ -68,24 +68,27 @@ class Btf:
             magic, _, _, header, type_at, type_size, text_at, text_size = struct.unpack_from("<HBBIIIII", data)
             if magic != 0xEB9F:
                 raise NoType(f"the magic number of BTF is 0xeb9f, here it is {magic:#x}")
+            wanted = header + max(type_at + type_size, text_at + text_size)
+            if wanted > len(data):
+                raise NoType(f"it has {len(data)} of {wanted} bytes")
             self._text = data[header + text_at : header + text_at + text_size]
             self._data = data[header + type_at : header + type_at + type_size]
             self._index()
-        except (struct.error, KeyError) as error:
-            raise NoType(f"the BTF section is damaged: {error}") from error
+        except struct.error as error:
+            raise NoType("a record of a type is not whole") from error
 
     def _index(self) -> None:
         unpack, add = struct.Struct("<III").unpack_from, self._types.append
         entry = {INT: 4, ARRAY: 12, VAR: 4, DECL_TAG: 4}
         each = {STRUCT: 12, UNION: 12, ENUM: 8, FUNC_PROTO: 8, DATASEC: 12, ENUM64: 12}
-        at, data, text, end = 0, self._data, self._text, len(self._data)
+        at, data, end = 0, self._data, len(self._data)
         while at < end:
             name, info, size = unpack(data, at)
             kind, count = info >> 24 & 31, info & 0xFFFF
             if kind == 0 or kind > ENUM64:
-                raise KeyError(f"kind {kind}")
+                raise NoType(f"there is no kind {kind} of types")
             at += 12
-            label = text[name : text.index(b"\0", name)].decode(errors="replace") if name else ""
+            label = self._label(name)
             number = len(self._types)
             add(Type(kind, label, count, bool(info >> 31), size, at))
             if label and kind in (STRUCT, UNION, ENUM, ENUM64, TYPEDEF, INT):
@@ -93,6 +96,14 @@ class Btf:
             if kind == VAR:
                 self.variables.setdefault(label, size)
             at += entry.get(kind, 0) + each.get(kind, 0) * count
+        if at > end:
+            raise NoType("the last type is not whole")
+
+    def _label(self, at: int) -> str:
+        end = self._text.find(b"\0", at)
+        if end < 0:
+            raise NoType(f"the text at {at} does not end")
+        return self._text[at:end].decode(errors="replace")
 
     def __bool__(self) -> bool:
         return len(self._types) > 1
@@ -166,7 +177,7 @@ class Btf:
         out = []
         for i in range(t.members):
             name, kind, offset = struct.unpack_from("<III", self._data, t.at + 12 * i)
-            label = self._text[name : self._text.index(b"\0", name)].decode(errors="replace")
+            label = self._label(name)
             out.append(Member(label, kind, offset & 0xFFFFFF, offset >> 24) if t.flag else Member(label, kind, offset, 0))
         return tuple(out)
 
@@ -263,8 +274,13 @@ class Btf:
         for i in range(t.members):
             name, low, high = struct.unpack_from("<III" if wide else "<Ii", self._data, t.at + (12 if wide else 8) * i) + (
                 () if wide else (0,))
-            values[self._text[name : self._text.index(b"\0", name)].decode()] = low | high << 32 if wide else low
+            values[self._label(name)] = low | high << 32 if wide else low
         return values
+
+    def placed(self) -> dict[str, int]:
+        """The offsets of variables in their section. A kernel's BTF has one section, that of per-CPU variables."""
+        return {self.type(variable).name: offset for section in self._types if section.kind == DATASEC
+                for variable, offset, _ in (struct.unpack_from("<III", self._data, section.at + 12 * i) for i in range(section.members))}
 
 
 @cache

@@ -6,7 +6,6 @@ A bzImage's payload is found by the header of the Linux x86 boot protocol (paylo
 are kept in the cache under the image's digest.
 """
 
-import contextlib
 import json
 import struct
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest.packages import digest_of
 from moscope.naming import debug_file, elf, kallsyms, unpack
+from moscope.naming.btf import Btf, NoType
 from moscope.naming.symbols import SymbolTable
 
 VERSION = 4  # of what the cache holds
@@ -39,7 +39,8 @@ class UnwindTables:
 
 @dataclass(frozen=True)
 class KernelImage:
-    """Addresses are those the image was linked for; `per_cpu` holds offsets. `banner` is the text at `banner_at`."""
+    """Addresses are those the image was linked for; `per_cpu` holds offsets. `banner` is the text at `banner_at`. `notes` says
+    why there are no types, if so."""
 
     sha256: str
     symbols: SymbolTable
@@ -50,6 +51,7 @@ class KernelImage:
     orc: UnwindTables | None = None
     build_id: str = ""  # hexadecimal digits
     system_calls: Mapping[str, int] = field(default_factory=dict)  # numbers by name; empty if their table has no symbol
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> int:
@@ -72,16 +74,41 @@ def load(image: Path) -> KernelImage:
     except (OSError, ValueError):
         document, btf, places, entries = _extract(image)
         _keep(kept, {"btf": btf, "orc-places": places, "orc-entries": entries, "symbols.json": json.dumps(document).encode()})
-    if not btf:
-        with contextlib.suppress(OSError):
-            btf = beside(image).read_bytes()
     rows = document["symbols"]
+    per_cpu = SymbolTable((a, s, k, n) for a, s, k, n in rows if a < PER_CPU_TOP)
+    btf, notes = _types(image, btf, per_cpu)
     return KernelImage(
         digest,
         SymbolTable((a, s, k, n) for a, s, k, n in rows if a >= PER_CPU_TOP),
-        SymbolTable((a, s, k, n) for a, s, k, n in rows if a < PER_CPU_TOP),
-        btf, bytes.fromhex(document["banner"]), document["banner_at"],
-        UnwindTables(document["orc_at"], places, entries) if places else None, document["build_id"], document["system_calls"])
+        per_cpu, btf, bytes.fromhex(document["banner"]), document["banner_at"],
+        UnwindTables(document["orc_at"], places, entries) if places else None, document["build_id"], document["system_calls"],
+        notes)
+
+
+def _types(image: Path, own: bytes, per_cpu: SymbolTable) -> tuple[bytes, tuple[str, ...]]:
+    """The section .BTF of an image, or the file beside it, and no notes; if neither has the image's types, nothing, and a note."""
+    file = image if own else beside(image)
+    try:
+        content = own or file.read_bytes()
+        if fault := _fault(Btf(content), per_cpu):
+            raise NoType(fault)
+        return content, ()
+    except FileNotFoundError:
+        why = f"{image}: has no types: expected a section .BTF, or the file {file}"
+    except OSError as error:
+        why = f"{file}: cannot be read ({error.strerror}): expected the types of the kernel (BTF)"
+    except NoType as error:
+        why = f"{file}: its types cannot be used ({error}): expected the BTF of this kernel"
+    return b"", (f"{why}; most of the kernel's data has no names",)
+
+
+def _fault(types: Btf, per_cpu: SymbolTable) -> str:
+    """Why these are not the types of a kernel with these per-CPU variables, which lie elsewhere in almost any other build."""
+    if not types:
+        return "there are none"
+    both = [(offset, at) for name, offset in types.placed().items() if (at := per_cpu.address(name)) is not None]
+    elsewhere = sum(offset != at for offset, at in both)
+    return f"{elsewhere} of {len(both)} per-CPU variables lie elsewhere in the image" if 2 * elsewhere > len(both) else ""
 
 
 def payload(data: bytes, name: str = "kernel") -> bytes:

@@ -223,8 +223,8 @@ class Namer:
         self._kernel_lines.keep()
 
     def notes(self) -> list[str]:
-        """Problems with the debug information of the kernel and of programs, a sentence for each file."""
-        return [*self._kernel_lines.notes, *self._users.notes()]
+        """Problems with the types and the debug information of the kernel and of programs, a sentence for each file."""
+        return [*self.kernel.notes, *self._kernel_lines.notes, *self._users.notes()]
 
     def process(self, cr3: int) -> str:
         """The name of the process with these page tables, such as `exim`; of several, the last one seen. `kernel` for the
