@@ -87,14 +87,17 @@ NAME: dict[str, Any] = {"name": "page cache", "writers": ["server:put"],
                         "waiters": ["python3 (no symbols)", "python3:eval", "libc.so.6:strlen"]}
 
 
+WRITERS, WAITERS = "written by       server:put", "waits in         python3 (no symbols), python3:eval"  # without source lines
+
+
 def place(share: float, line: int = 7) -> dict[str, Any]:
     return {"function": "libc.so.6:strlen", "source": f"strlen.S:{line}", "inlined": [], "share": share}
 
 
 def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> None:
-    assert table.places(NAME | {"waited_at": [place(0.003)]}) == ["waits in         python3 (no symbols), python3:eval"]
+    assert table.places(NAME | {"waited_at": [place(0.003)]}) == [WRITERS, WAITERS]
     assert table.places(NAME | {"waited_at": [place(0.6), place(0.3, 8), place(0.1, 9)]}) == [
-        "waits at    60%  libc.so.6:strlen  strlen.S:7", "waits at    30%  libc.so.6:strlen  strlen.S:8"]
+        WRITERS, "waits at    60%  libc.so.6:strlen  strlen.S:7", "waits at    30%  libc.so.6:strlen  strlen.S:8"]
 
 
 def test_code_without_source_lines_is_listed_by_function() -> None:
@@ -107,5 +110,11 @@ def test_code_without_source_lines_is_listed_by_function() -> None:
 
 def test_source_lines_with_small_shares_are_left_out() -> None:
     assert table.places(NAME | {"written_at": [place(0.9), place(0.01)], "called_at": [place(0.02)]}) == [
-        "written at  90%  libc.so.6:strlen  strlen.S:7"]
-    assert table.places(NAME) == []
+        "written at  90%  libc.so.6:strlen  strlen.S:7", WAITERS]
+
+
+def test_without_source_lines_the_functions_that_write_and_wait_are_listed() -> None:
+    assert table.places(NAME) == [WRITERS, WAITERS]
+    assert table.places(NAME | {"after_writes": 0.1, "called_at": [place(0.9)]}) == [
+        WAITERS, "called at   90%  libc.so.6:strlen  strlen.S:7"]
+    assert table.places(NAME | {"writers": [], "waiters": []}) == []

@@ -51,15 +51,17 @@ def show(document: dict[str, Any]) -> None:
 
 
 def places(name: dict[str, Any]) -> list[str]:
-    """The source lines that write a name, wait for it, or call what waits; code without debug information by function. If each has
-    a small share, the functions with the largest shares. No writers if little of the waiting follows a write by another core."""
+    """The source lines that write a name, wait for it, or call what waits; code without debug information by function. If no source
+    line is known, or each has a small share, the functions with the largest shares. No writers if little of the waiting follows a
+    write by another core."""
     found = []
     for key, verb in PLACES.items():
-        known = name.get(key, []) if key != "written_at" or has_writers(name) else []
-        large = [place for place in known[:MOST] if place["share"] >= WORTH_SHOWING]
+        if key == "written_at" and not has_writers(name):
+            continue
+        large = [place for place in name.get(key, [])[:MOST] if place["share"] >= WORTH_SHOWING]
         found += [f"{verb} {place['share']:>4.0%}  {at(place)}" for place in large]
-        if known and not large and key in FUNCTIONS:
-            by, functions = FUNCTIONS[key]
+        by, functions = FUNCTIONS.get(key, ("", ""))
+        if not large and name.get(functions):
             found.append(f"{by}       {', '.join(name[functions][:MOST])}")
     return found
 
