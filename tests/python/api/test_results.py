@@ -50,7 +50,7 @@ def test_latency_has_the_figures_of_the_command(moscope: Moscope) -> None:
 def test_a_call_whose_options_are_refused_leaves_the_folder_for_corrected_ones(tmp_path: Path) -> None:
     for name in ("first", "second"):
         (tmp_path / name).write_text("no kernel")
-        with pytest.raises(package.UserError, match=f"{name}: is not a kernel"):
+        with pytest.raises(package.UserError, match=f"{name}: is not a Linux kernel"):
             package.run("counter", kernel=str(tmp_path / name), cores=1, out=tmp_path / "out")
 
 

@@ -123,6 +123,7 @@ def test_a_checkpoint_brings_its_machine(tmp_path: Path, checkpoint: Path) -> No
     assert made.config["disk"] == str(tmp_path / "disk")
     said = refusal(tmp_path, resume=checkpoint, cores=6, append="x")
     assert said == f"{checkpoint}: the checkpoint determines --append, --cores: expected none of these options"
+    assert refusal(tmp_path, resume=checkpoint, cores=6) == f"{checkpoint}: the checkpoint determines --cores: expected no --cores"
 
 
 @pytest.mark.parametrize("shared", [

@@ -79,6 +79,10 @@ def test_only_linux_6_1_is_accepted(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="is not a Linux source tree"):
         kernel_source.own(tmp_path / "empty")
+    (tmp_path / "file").touch()
+    for name, why in (("file", "is not a folder"), ("nothing", "does not exist")):
+        with pytest.raises(UserError, match=f"^--source: {tmp_path / name}: {why}: expected the folder of a Linux source tree"):
+            kernel_source.own(tmp_path / name)
 
 
 def test_a_tree_of_ones_own_is_copied_and_its_identity_follows_its_files(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ MakePlan = Callable[..., Plan]
 MACHINE = ("from moscope.config import Count, replace\nfrom small import machine as small\n"
            "machine = replace(small, outstanding_misses=Count({}))\n")
 
+LINUX = "\x7fELF Linux version 6.1.0 "  # what an ELF kernel of Linux is known by
+
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
@@ -29,6 +31,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     found = {name: tmp_path / name for name in ("vmlinuz", "library.so", "program")}
     for name, path in found.items():
         path.write_text(name)
+    found["vmlinuz"].write_text(LINUX + "vmlinuz")
     detailed = inputs.engine.detailed
 
     def build(chosen: kernel.Kernel, say: Any, extra: dict[str, Path]) -> initramfs.Initramfs:
@@ -48,9 +51,17 @@ def digests(files: dict[str, Path], point: Point, machine: str = "small") -> dic
 def test_a_file_that_is_made_again_changes_its_digest_and_no_other(files: dict[str, Path], point: Point, file: str, what: str) -> None:
     before = digests(files, point)
     assert digests(files, point) == before and before.keys() == inputs.WORDS.keys() - {"engine"}
-    files[file].write_text("made again")
+    files[file].write_text(LINUX + "made again")
     after = digests(files, point)
     assert {k for k in after if after[k] != before[k]} == {what}
+
+
+def test_a_file_that_is_not_a_linux_kernel_is_refused_before_a_point_starts(files: dict[str, Path], point: Point) -> None:
+    for content in (b"text", Path("/bin/true").read_bytes()):
+        files["vmlinuz"].write_bytes(content)
+        with pytest.raises(UserError) as error:
+            digests(files, point)
+        assert str(error.value) == f"--kernel: {files['vmlinuz']}: is not a Linux kernel: expected a bzImage or an ELF vmlinux"
 
 
 def test_an_edited_machine_file_changes_the_machines_digest(files: dict[str, Path], point: Point, tmp_path: Path) -> None:
@@ -66,7 +77,7 @@ def test_an_edited_machine_file_changes_the_machines_digest(files: dict[str, Pat
 
 def test_points_of_two_kernels_and_two_memories_are_told_apart(files: dict[str, Path], point: Point, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    other.write_text("another kernel")
+    other.write_text(LINUX + "another kernel")
     gatherer = inputs.Gatherer(load_machine("small"), {"program": files["program"]}, print)
     one, two, three = (gatherer.of(replace(point, kernel=str(k), memory_per_node=m)).digests()
                        for k, m in ((files["vmlinuz"], "512MiB"), (other, "512MiB"), (files["vmlinuz"], "256MiB")))

@@ -7,7 +7,7 @@ All errors in options are found here, before the first tick. A checkpoint contai
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,7 +192,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     assert options.resume is not None
     fixed = options.of_the_machine()
     if fixed:
-        raise UserError(f"{options.resume}: the checkpoint determines {', '.join(sorted(fixed))}: expected none of these options")
+        raise UserError(f"{options.resume}: the checkpoint determines {', '.join(sorted(fixed))}: expected {_none_of(sorted(fixed))}")
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
@@ -227,7 +227,11 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
     if machine.name != config["info"]["machine"] or other:
         differs = f" (differs: {', '.join(other)})" if other else ""
         raise UserError(f"{' '.join(named + changed)}: {checkpoint} is from another machine, {config['info']['machine']}"
-                        f"{differs}: expected none of these options, or a boot from the start")
+                        f"{differs}: expected {_none_of(named + changed)}, or a boot from the start")
+
+
+def _none_of(options: Sequence[str]) -> str:
+    return f"no {options[0].split()[0]}" if len(options) == 1 else "none of these options"
 
 
 def _disk_of(options: Options, recorded: dict[str, str] | None, out: Path) -> str:

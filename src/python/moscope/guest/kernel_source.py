@@ -67,14 +67,17 @@ def own(tree: Path) -> Source:
 
 def version_of(tree: Path) -> str:
     """The version in a kernel tree's Makefile; only 6.1.y is accepted."""
+    if not tree.is_dir():
+        fault = "is not a folder" if tree.exists() else "does not exist"
+        raise UserError(f"--source: {tree}: {fault}: expected the folder of a Linux source tree, 6.1.y")
     makefile = tree / "Makefile"
     text = makefile.read_text(encoding="utf-8", errors="replace")[:1000] if makefile.is_file() else ""
     parts = [re.search(rf"^{name} = (\d+)$", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
     if not all(parts):
-        raise UserError(f"{tree}: is not a Linux source tree: expected one of 6.1.y")
+        raise UserError(f"--source: {tree}: is not a Linux source tree: expected one of 6.1.y")
     version = ".".join(part.group(1) for part in parts if part)
     if not version.startswith("6.1."):
-        raise UserError(f"{tree}: is Linux {version}: expected 6.1.y, which the patches are for")
+        raise UserError(f"--source: {tree}: is Linux {version}: expected 6.1.y, which the patches are for")
     return version
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from moscope.boot import plan
 from moscope.config import Machine
+from moscope.errors import UserError
 from moscope.guest import initramfs, kernel, packages, rootimage
 from moscope.guest.packages import Say
 from moscope.runs import engine
@@ -60,7 +61,9 @@ class Gatherer:
 
     def of(self, point: Point) -> Inputs:
         if point.kernel not in self._kernels:
-            self._kernels[point.kernel] = kernel.find(point.kernel, self.say)
+            self._kernels[point.kernel] = found = kernel.find(point.kernel, self.say)
+            if not found.release:
+                raise UserError(f"--kernel: {found.image}: is not a Linux kernel: expected a bzImage or an ELF vmlinux")
         chosen = self._kernels[point.kernel]
         modules = chosen.modules and chosen.modules.folder  # the only part of a kernel on which its initial file system depends
         if modules not in self._images:
