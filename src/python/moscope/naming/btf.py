@@ -284,9 +284,14 @@ class Btf:
 
 
 @cache
+def read(data: bytes) -> Btf:
+    """The types of a blob, read once. NoType if the blob is damaged."""
+    return Btf(data)
+
+
 def parse(data: bytes) -> Btf:
     """The types of a blob; none if the blob is empty or damaged, since names are possible without types."""
     try:
-        return Btf(data)
+        return read(data)
     except NoType:
         return Btf(b"")

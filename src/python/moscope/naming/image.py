@@ -18,7 +18,7 @@ from moscope.aside import write_whole
 from moscope.errors import UserError
 from moscope.guest.packages import digest_of
 from moscope.naming import debug_file, elf, kallsyms, unpack
-from moscope.naming.btf import Btf, NoType
+from moscope.naming.btf import Btf, NoType, read
 from moscope.naming.symbols import SymbolTable
 
 VERSION = 4  # of what the cache holds
@@ -90,7 +90,7 @@ def _types(image: Path, own: bytes, per_cpu: SymbolTable) -> tuple[bytes, tuple[
     file = image if own else beside(image)
     try:
         content = own or file.read_bytes()
-        if fault := _fault(Btf(content), per_cpu):
+        if fault := _fault(read(content), per_cpu):
             raise NoType(fault)
         return content, ()
     except FileNotFoundError:
