@@ -42,6 +42,7 @@ void AttributionPart::taken_over(Line &l, std::uint8_t by) {
     mark_written(l, l.had & ~bit_of(l.writer));
     l.tenure = 0;
     l.writer = by;
+    l.store_waits = false;
 }
 
 void AttributionPart::end_tenure(Line &l, unsigned c) {
@@ -187,8 +188,10 @@ void AttributionPart::spun(const x86::Spin &s) {
         l.before_pc = other_pc;
     }
     // From here on, no other core has the line, although the store may wait in its buffer behind older ones.
-    if (x.kind == AccessKind::store)
+    if (x.kind == AccessKind::store) {
         written(l, static_cast<std::uint8_t>(t.core), bytes_of(dram, x.size), t.pc);
+        l.store_waits = true;
+    }
     static_assert(Line::kWalk == 1 && Line::kFetch == 2);
     l.accessed_by = static_cast<std::uint8_t>(l.accessed_by | t.walk | (x.kind == AccessKind::fetch) << 1);
     ++sums_.transactions;
@@ -223,7 +226,8 @@ void AttributionPart::spun(const x86::Spin &s) {
         l.cleared = is_store(x.kind) && !t.user && l.waiters == bit(t.core) && pages_of_guest_->is_direct(t.va, dram);
     sums_.exposed += t.exposed;
     const std::uint8_t writer = l.writer;
-    Addr other_pc = writer != t.core ? l.writer_pc : 0;
+    // What waits with a store that is yet to be performed waits because of the write before it.
+    Addr other_pc = writer != t.core ? l.writer_pc : l.store_waits && x.secondary ? l.before_pc : 0;
     MissClass miss = l.store;
     bool of_episode = false;
     if (__builtin_expect(t.wait, 0)) {

@@ -71,7 +71,9 @@ class alignas(64) AttributionPart {
     void spun(const x86::Spin &);
     /// `bytes`: the bytes stored in the line at `dram`, one bit each.
     void stored(unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
-        written(line_at(dram), static_cast<std::uint8_t>(core), bytes, pc);
+        Line &l = line_at(dram);
+        written(l, static_cast<std::uint8_t>(core), bytes, pc);
+        l.store_waits = false;
     }
     /// The same in the common case that the core is the line's last writer. Otherwise returns false and does nothing.
     static bool stored_again(Pages &pages, unsigned core, Addr dram, std::uint64_t bytes, Addr pc) {
@@ -83,6 +85,7 @@ class alignas(64) AttributionPart {
             return false;
         l.tenure |= bytes;
         l.writer_pc = pc;
+        l.store_waits = false;
         return true;
     }
     /// In pairs, the instruction of a writer that is a device: no program has code there.
@@ -172,6 +175,7 @@ class alignas(64) AttributionPart {
         std::uint8_t accessed_by = 0;   ///< kWalk: by page walks; kFetch: by fetches
         bool address_known : 1 = false; ///< its LineUse has a virtual address
         bool cleared : 1 = false;       ///< only one core accessed it, by the kernel's stores through the direct map
+        bool store_waits : 1 = false;   ///< the last writer's store has the line and is yet to be performed
         static constexpr std::uint8_t kWalk = 1, kFetch = 2;
     };
     static_assert(sizeof(Line) == 64);

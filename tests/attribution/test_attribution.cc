@@ -136,6 +136,23 @@ TEST_F(Transactions, AWaitForAStoreIsChargedToThePreviousWriter) {
     EXPECT_EQ(by_writer, (decltype(by_writer){{0, {0, 1}}, {0x500000, {500, 1}}}));
 }
 
+TEST_F(Transactions, ALoadBehindAStoreThatIsYetToBePerformedIsChargedToThePreviousWriter) {
+    store(0);
+    transaction(1, AccessKind::store, kLine, 0); // waits in the buffer behind an older store
+    Access x;
+    x.addr = PhysAddr(kLine + 8);
+    x.secondary = true;
+    x.done = 100;
+    a.transaction({&x, 1, 0x400008, kLine + 8, 70, false, true, 0});
+    a.stored(1, kLine, 8, 0x500001);
+    a.transaction({&x, 1, 0x400009, kLine + 8, 30, false, true, 0});
+    std::map<Addr, Addr> writers;
+    for (const PairRow &p : pairs_of(a))
+        writers[p.waiter] = p.writer;
+    EXPECT_EQ(writers[0x400008], 0x500000u);
+    EXPECT_EQ(writers[0x400009], 0u);
+}
+
 TEST_F(Transactions, UserCodeIsCountedByAddressSpaceAndKernelCodeIsNot) {
     Access x;
     x.addr = PhysAddr(kLine);
