@@ -24,8 +24,8 @@ def killed(what: str, code: int) -> UserError | None:
     by = FROM_OUTSIDE.get(signal.Signals(-code)) if code < 0 and -code in set(signal.Signals) else None
     if by is None:
         return None
-    return UserError(f"{what}: was killed by signal {-code} ({signal.Signals(-code).name}), as by {by}: expected that it runs to its end; "
-                     "the same command starts it again")
+    return UserError(f"{what}: was killed by signal {-code} ({signal.Signals(-code).name}), probably by {by}: expected it to run to its "
+                     "end; the same command starts it again")
 
 
 def as_error(error: BaseException, doing: str) -> MoscopeError:
