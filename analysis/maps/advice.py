@@ -44,8 +44,8 @@ def false_sharing(line: LineMap) -> Advice | None:
     if array := array_of(written):
         return Advice("false_sharing", f"Elements of {array} that different cores write share this line. Align each element to 64 bytes, "
                       f"so that it has lines of its own.{_others(line)}", (array, *names))
-    written_ = listed(names) if len(set(names)) > 1 else f"{names[0]} of several objects"
-    return Advice("false_sharing", f"Different cores write {written_} in this line. Put each on a line of its own (align it to 64 "
+    fields = listed(names) if len(set(names)) > 1 else f"{names[0]} of several objects"
+    return Advice("false_sharing", f"Different cores write {fields} in this line. Put each on a line of its own (align it to 64 "
                   f"bytes), or give each thread a copy.{_others(line)}", names)
 
 

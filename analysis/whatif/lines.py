@@ -17,8 +17,9 @@ from typing import Any
 
 from analysis.locks import SITE, lock_of
 from analysis.maps.advice import by_different_cores, is_lock
-from analysis.maps.line_map import LINE, Area, LineMap, maps_of
+from analysis.maps.line_map import LINE, Area, LineMap, maps_of, whole_name
 from analysis.run_directory import Point
+from moscope.naming.layout import DISTANCE
 
 FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")
 MEANING = {FREE: "every access hits", PADDED: "fields with different users get lines of their own",
@@ -28,7 +29,6 @@ WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
 OF_STRUCTURES = re.compile(r"\[\d+\](?=\.)")  # in a name, the index of an element that has fields
-DISTANCE = re.compile(r"\+0x[0-9a-f]+$")
 FIELDS = """SELECT fields.name, lines.name AS of_line, coalesce(sum(pairs.waiting), 0)::BIGINT AS waiting
             FROM fields JOIN lines USING (point, line, use) LEFT JOIN pairs ON pairs.point = fields.point AND pairs.line = fields.line
                 AND pairs.use = fields.use AND pairs."offset" >= first AND pairs."offset" < first + bytes
@@ -78,7 +78,7 @@ def whole(name: str, field: str | None = None) -> str:
     if field and name.endswith(field):
         return name.removesuffix(field).removesuffix(".")
     if field is not None and (not field or DISTANCE.fullmatch(field)):
-        return DISTANCE.sub("", name)
+        return whole_name(name)
     at = ELEMENT.search(name, _begin(name))
     return name[:at.start()] if at and at.start() else name
 
