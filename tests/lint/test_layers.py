@@ -116,6 +116,20 @@ def test_analysis_does_not_touch_the_engine() -> None:
         assert not {n for n in imports_of(path) if n.startswith("moscope._engine")}, path
 
 
+def loads_analysis(path: Path) -> bool:
+    """Whether a module imports analysis when it is loaded, not within a function and not for types alone."""
+    found = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {name for node in found for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""])}
+    return any(name.split(".")[0] == "analysis" for name in names)
+
+
+def test_commands_import_analysis_only_where_its_path_is_known(tmp_path: Path) -> None:
+    """Tests find the package in the checkout, but a command only after `paths.import_analysis()`."""
+    assert not [path for path in (ROOT / "src/python").rglob("*.py") if loads_analysis(path)]
+    (tmp_path / "planted.py").write_text("from analysis import paper\n", encoding="utf-8")
+    assert loads_analysis(tmp_path / "planted.py")
+
+
 def test_what_runs_before_the_set_up_needs_the_standard_library_only() -> None:
     import sys
 

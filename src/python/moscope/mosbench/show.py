@@ -5,8 +5,7 @@ from typing import Any
 
 from rich.table import Table
 
-from analysis import paper
-from moscope import terminal
+from moscope import paths, terminal
 from moscope.cli import Shared
 from moscope.runs.statistics import trend
 from moscope.sweeps import display
@@ -28,6 +27,9 @@ def show(document: dict[str, Any], outcome: Outcome, shared: Shared) -> None:
 
 def table(document: dict[str, Any]) -> None:
     """Figures 3 and 12 in one: throughput per core at the most cores relative to one core, and what limits it."""
+    paths.import_analysis()
+    from analysis import paper
+
     console = terminal.console()
     most = document["most_cores"]
     found = Table(title=title(most))
