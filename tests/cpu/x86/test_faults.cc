@@ -150,6 +150,36 @@ INSTANTIATE_TEST_SUITE_P(
                     PageCase{"ReservedBits", false, false, false, kPage | 7 | std::uint64_t{1} << 51, 9}),
     [](const auto &i) { return i.param.name; });
 
+TEST(Faults, ReservedBitsOfLegacyEntriesFault) {
+    constexpr std::uint64_t kLarge = 0x87; // a large page with all rights
+    const auto error_with = [](std::uint64_t cr4, std::uint64_t bit) {
+        SystemMachine m;
+        m.kernel32();
+        if (cr4 == cr4::pae) {
+            m.write<std::uint64_t>(m.kTables, (m.kTables + 0x1000) | 1);
+            for (unsigned i = 0; i < 2; ++i)
+                m.write<std::uint64_t>(m.kTables + 0x1000 + 8 * i, std::uint64_t{i} << 21 | kLarge);
+            m.write<std::uint64_t>(m.kTables + 0x1010, (m.kTables + 0x2000) | 7);
+            m.write<std::uint64_t>(m.kTables + 0x2000, kPage | 7 | bit);
+        } else {
+            m.write<std::uint32_t>(m.kTables, kLarge);
+            m.write<std::uint32_t>(m.kTables + 4, static_cast<std::uint32_t>(kLarge | bit));
+        }
+        m.core.cr3 = m.kTables;
+        m.core.cr4 = cr4;
+        m.core.cr0 |= cr0::pg;
+        m.core.flush_tlb(true);
+        m.core.r[rbx] = 0x400000;
+        const int vector = m.fault(kCode, {0x8b, 0x03}); // mov eax, [ebx]
+        return vector == exc_pf ? static_cast<int>(m.pushed<std::uint32_t>(0)) : vector;
+    };
+    for (const std::uint64_t format : {cr4::pae, cr4::pse})
+        EXPECT_EQ(error_with(format, 0), -1);
+    for (const unsigned bit : {48u, 52u, 62u})
+        EXPECT_EQ(error_with(cr4::pae, std::uint64_t{1} << bit), 9) << "PAE, bit " << bit;
+    EXPECT_EQ(error_with(cr4::pse, 1 << 21), 9) << "a 4-MiB page";
+}
+
 TEST(Faults, AccessedAndDirtyBitsAreSet) {
     SystemMachine m;
     m.kernel64();

@@ -14,8 +14,9 @@ namespace {
 constexpr Addr kPage = 0x1000;
 constexpr std::uint64_t kPresent = 1, kWrite = 2, kUser = 4, kAccessed = 32, kDirty = 64, kLarge = 128, kGlobal = 256,
                         kNoExecute = std::uint64_t{1} << 63;
-constexpr std::uint64_t kAddress = 0x000ffffffffff000; ///< the architecture's 52 bits
-constexpr std::uint64_t kBeyond = 0x000f000000000000;  ///< above the family's 48 bits: reserved
+constexpr std::uint64_t kAddress = 0x000ffffffffff000;   ///< the architecture's 52 bits
+constexpr std::uint64_t kBeyond = 0x000f000000000000;    ///< above the family's 48 bits: reserved
+constexpr std::uint64_t kAvailable = 0x7ff0000000000000; ///< to software in long mode, reserved in PAE's entries
 
 /// Error code of a page fault.
 constexpr std::uint32_t err_present = 1, err_write = 2, err_user = 4, err_reserved = 8, err_fetch = 16;
@@ -105,7 +106,8 @@ struct Walk {
     template <class F> bool run(const Addr root, Leaf &leaf, const unsigned large = F::kLarge) {
         using T = typename F::Entry;
         constexpr T kFrame = static_cast<T>(sizeof(T) == 8 ? kAddress : 0xfffff000);
-        const T reserved = static_cast<T>(sizeof(T) == 4 ? 0 : kBeyond | (nx ? 0 : kNoExecute));
+        const T reserved =
+            static_cast<T>(sizeof(T) == 4 ? 0 : kBeyond | (F::kLevels == 3 ? kAvailable : 0) | (nx ? 0 : kNoExecute));
         unsigned shift = 12 + F::kBits * static_cast<unsigned>(F::kLevels - 1);
         Addr table = root;
         Addr entry_at[F::kLevels];
@@ -132,9 +134,11 @@ struct Walk {
             }
             const Addr within = (Addr{1} << shift) - 1;
             Addr base = (e & kFrame) & ~within;
-            if (sizeof(T) == 4 && level == 2) // 4-MiB page: bits 20:13 are address bits 39:32
+            if (sizeof(T) == 4 && level == 2) { // 4-MiB page: bits 20:13 are address bits 39:32, bit 21 is reserved
                 base |= static_cast<Addr>(e & 0x1fe000) << 19;
-            else if (level > 1 && (e & within & ~Addr{0x1fff}))
+                if (e & 1 << 21)
+                    return fault(err_present | err_reserved);
+            } else if (level > 1 && (e & within & ~Addr{0x1fff}))
                 return fault(err_present | err_reserved);
             leaf.phys = (base | (va & within)) & ~(kPage - 1);
             break;
