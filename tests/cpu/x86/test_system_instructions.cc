@@ -96,6 +96,17 @@ TEST_F(SystemInstructions, DebugRegistersFourAndFiveAreSixAndSevenUnlessDebuggin
     EXPECT_EQ(fault({0x0f, 0x21, 0xe0}), exc_ud);
 }
 
+TEST_F(SystemInstructions, DebugRegistersSixAndSevenKeepTheirReservedBits) {
+    c.r[rax] = 0xffffdfff;                                               // without general detect
+    EXPECT_EQ(m.fault(kCode, {0x0f, 0x23, 0xf0, 0x0f, 0x23, 0xf8}), -1); // mov dr6, rax; mov dr7, rax
+    EXPECT_EQ(c.dr[6], 0xffffcfffu);
+    EXPECT_EQ(c.dr[7], 0xffff07ffu);
+    c.r[rax] = 0;
+    EXPECT_EQ(m.fault(kCode, {0x0f, 0x23, 0xf0, 0x0f, 0x23, 0xf8}), -1);
+    EXPECT_EQ(c.dr[6], 0xffff0ff0u);
+    EXPECT_EQ(c.dr[7], 0x400u);
+}
+
 TEST_F(SystemInstructions, GeneralDetectStopsAccessesToDebugRegisters) {
     c.dr[7] |= 1 << 13;
     EXPECT_EQ(fault({0x0f, 0x21, 0xc0}), exc_db); // mov rax, dr0

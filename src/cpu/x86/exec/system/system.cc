@@ -92,7 +92,7 @@ const Op *write_debug(Core &c, const Op *op) {
     if (n == 6)
         v = (v & 0xe00f) | 0xffff0ff0;
     if (n == 7)
-        v = (v & 0xffff2fff) | 0x400;
+        v = (v & 0xffff23ff) | 0x400; // bits 15:14 and 12:11 are zeros, bit 10 is one
     c.dr[n] = v;
     c.debug_changed();
     return start_anew(c, op);
