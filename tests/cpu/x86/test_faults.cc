@@ -3,6 +3,8 @@
 // faults.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "cpu/x86/system_machine.hh"
 
 using namespace moscope;
@@ -149,6 +151,31 @@ INSTANTIATE_TEST_SUITE_P(
                     PageCase{"UserFetchFromANoExecutePage", true, false, true, kPage | 7 | kNx, 21},
                     PageCase{"ReservedBits", false, false, false, kPage | 7 | std::uint64_t{1} << 51, 9}),
     [](const auto &i) { return i.param.name; });
+
+TEST(Faults, TheGlobalBitIsReservedInTheUpperTwoLevelsOfLongModeOnly) {
+    constexpr std::uint64_t kGlobal = 0x100;
+    constexpr struct {
+        const char *level;
+        Addr entry, next, va; ///< an entry that nothing else uses, what it refers to, an address that it translates
+    } kEntries[] = {{"PML4", 0x8, 0x1000, (Addr{1} << 39) + kPage},
+                    {"PDP", 0x1000 + 4 * 8, 0x2000, (Addr{4} << 30) + kPage},
+                    {"PD", 0x2000 + 2 * 8, 0x3000, (Addr{2} << 21) + kPage}};
+    for (const auto &[level, entry, next, va] : kEntries)
+        for (const std::uint64_t global : {std::uint64_t{0}, kGlobal}) {
+            SCOPED_TRACE(std::string(level) + (global ? " with the bit" : " without it"));
+            SystemMachine m;
+            m.kernel64();
+            m.small_pages();
+            m.write<std::uint64_t>(m.kTables + entry, (m.kTables + next) | 7 | global);
+            m.core.r[rbx] = va;
+            const bool reserved = global && entry < 0x2000;
+            const int vector = m.fault(kCode, {0x8b, 0x03}); // mov eax, [rbx]
+            EXPECT_EQ(vector, reserved ? int{exc_pf} : -1);
+            if (reserved) {
+                EXPECT_EQ(m.pushed(0), 9u);
+            }
+        }
+}
 
 TEST(Faults, ReservedBitsOfLegacyEntriesFault) {
     constexpr std::uint64_t kLarge = 0x87; // a large page with all rights

@@ -102,6 +102,12 @@ struct Walk {
         return update.made;
     }
 
+    /// Whether one of the first `n` entries has the global bit although it is reserved there: in the upper two levels of
+    /// long mode, unless the entry is that of a page.
+    template <class F> static bool global_tables(const typename F::Entry *entry, int n) {
+        return F::kLevels == 4 && ((n > 0 && (entry[0] & kGlobal)) || (n > 1 && (entry[1] & kGlobal)));
+    }
+
     /// `large`: the levels that may have large pages, by bit.
     template <class F> bool run(const Addr root, Leaf &leaf, const unsigned large = F::kLarge) {
         using T = typename F::Entry;
@@ -120,7 +126,7 @@ struct Walk {
             entry_at[depth] = at;
             entry[depth] = e;
             if (__builtin_expect((e & (kPresent | reserved)) != kPresent, 0))
-                return fault(e & kPresent ? err_present | err_reserved : 0);
+                return fault(e & kPresent || global_tables<F>(entry, depth) ? err_present | err_reserved : 0);
             // PAE's top-level entries have no rights of their own, and no accessed bit.
             if (F::kLevels != 3 || level != 3) {
                 all &= e;
@@ -143,8 +149,15 @@ struct Walk {
             leaf.phys = (base | (va & within)) & ~(kPage - 1);
             break;
         }
-        // Rights.
+        using E = Tlb::Entry;
         const T last = entry[depth];
+        Addr global = 0;
+        if (any & kGlobal) { // one test for pages that are not global
+            if (global_tables<F>(entry, depth))
+                return fault(err_present | err_reserved);
+            global = (last & kGlobal) && (c.cr4 & cr4::pge) ? E::kGlobal : 0;
+        }
+        // Rights.
         const bool write = (all & kWrite) || (!user && !(c.cr0 & cr0::wp));
         const bool execute = !(nx && sizeof(T) == 8 && (std::uint64_t{any} & kNoExecute));
         if ((user && !(all & kUser)) || (kind == Kind::write && !write) || (kind == Kind::fetch && !execute))
@@ -152,9 +165,8 @@ struct Walk {
         const bool dirties = kind == Kind::write && !(last & kDirty);
         if (side_effects && (!(all & kAccessed) || dirties) && !update(entry_at, entry, F::kLevels == 3 ? 1 : 0, depth))
             return run<F>(root, leaf, large); // again, with the tables as they are now
-        using E = Tlb::Entry;
-        leaf.bits = ((last & kGlobal) && (c.cr4 & cr4::pge) ? E::kGlobal : 0) | (write ? E::kWritable : 0) |
-                    (execute ? E::kExecutable : 0) | ((last & kDirty) || dirties ? E::kDirty : 0) | E::shifted(shift);
+        leaf.bits = global | (write ? E::kWritable : 0) | (execute ? E::kExecutable : 0) |
+                    ((last & kDirty) || dirties ? E::kDirty : 0) | E::shifted(shift);
         return true;
     }
 
