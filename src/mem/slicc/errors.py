@@ -40,7 +40,7 @@ class Diagnostics:
         self._lines: dict[str, list[str]] = {}
 
     def add_source(self, file: str, text: str) -> None:
-        self._lines[file] = text.split("\n")
+        self._lines[file] = text.replace("\r\n", "\n").split("\n")
 
     def error(self, loc: Loc, message: str) -> None:
         """Reports an error; the same message at the same place is reported once. Raises Stop after MAX_ERRORS."""

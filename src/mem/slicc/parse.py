@@ -83,6 +83,7 @@ class _FileParser:
         self.table = self.state.parse_conf.parse_table.states
         self.skipping: int | None = None  # after an error: the depth of braces at which parsing can resume
         self.fresh = True  # a token was accepted since the last error, so the next error does not follow from it
+        self.headless = False  # the header of a machine had an error, so the braces of its body follow no machine
 
     def run(self) -> list[ast.Node]:
         """The file's declarations; those with errors are left out, and the errors reported."""
@@ -143,7 +144,9 @@ class _FileParser:
             self._report(token)
         self.fresh = False
         depth = self._braces()
+        machines = self._open("MACHINE")
         self.skipping = self._find_context()
+        self.headless |= self._open("MACHINE") < machines
         kind = token.type
         if (kind in _DECLARATION or kind == "RBRACE" and depth == self.skipping) and self._resume(token):
             self.fresh = kind in _DECLARATION
@@ -177,8 +180,11 @@ class _FileParser:
 
     # ---- resuming after an error: the parser's own stack shows where it can
 
+    def _open(self, kind: str) -> int:
+        return sum(1 for value in self.state.value_stack if isinstance(value, Token) and value.type == kind)
+
     def _braces(self) -> int:
-        return sum(1 for value in self.state.value_stack if isinstance(value, Token) and value.type == "LBRACE")
+        return self._open("LBRACE")
 
     def _find_context(self) -> int:
         """Drops the unfinished statement, parameter or declaration; returns the depth of braces around it."""
@@ -226,6 +232,9 @@ class _FileParser:
         return Loc(self.name, token.line or 0, token.column or 0)
 
     def _report(self, token: Token) -> None:
+        if self.headless and token.type in ("LBRACE", "RBRACE") and not self._braces():
+            self.headless = token.type == "LBRACE"
+            return
         loc = self._loc(token)
         position = token.start_pos or 0
         if token.type == "SLASH" and self.text.startswith("/*", position):

@@ -161,6 +161,13 @@ def test_errors_end_with_2_and_show_the_line_and_a_caret() -> None:
     assert source[caret.index("^"):].startswith("adress") and caret.strip() == "^~~~~~"
 
 
+def test_the_line_of_an_error_ends_without_a_mark_where_lines_end_with_cr_and_lf(tmp_path: Path) -> None:
+    path = tmp_path / "odd.slicc"
+    path.write_bytes(b'protocol "odd";\r\nint\tx = 1;\r\n')
+    _, diagnostics = compile_protocol(str(path))
+    assert f"{path}:2:7: error: '=': unexpected" in diagnostics.report() and "\n    int x = 1;\n          ^" in diagnostics.report()
+
+
 def test_several_errors_are_reported_in_one_run() -> None:
     done = slicc("--protocol", str(PROTOCOLS / "syntax_in_several_places.slicc"), "--check-only")
     assert done.stderr.count(": error: ") == 6 and "Traceback" not in done.stderr
