@@ -47,7 +47,8 @@ class Resolver(CallResolver):
             self.position = self.declarer.serial.of(declared)
             for field in declared.fields.values():
                 if field.init is not None:
-                    self._initial(field.init, field.type, f"field '{field.name}'")
+                    self._initial(field.init, field.type, f"field '{field.name}'",
+                                  "" if "global" in declared.pairs else "only in global structures of gem5")
             outer = self.scope
             self.scope = Scope(outer)
             for field in declared.fields.values():
@@ -57,14 +58,17 @@ class Resolver(CallResolver):
                     self._function(method)
             self.scope = outer
 
-    def _initial(self, init: Expr, declared: Type, what: str) -> None:
-        """Resolves the initial value of a field or an object. It has to be a constant, because no other variable exists yet."""
+    def _initial(self, init: Expr, declared: Type, what: str, in_gem5: str) -> None:
+        """Resolves the initial value of a field or an object. It has to be a constant, because no other variable exists yet.
+        `in_gem5` says what gem5 does otherwise."""
         value = init.operand if isinstance(init, ast.Unary) else init
         if not isinstance(value, (ast.Literal, ast.EnumRef, ast.Ood)):
             self.diagnostics.error(init.loc, f"{what}: begins with a computed value: expected a constant")
             return
         self.expr(init)
         self.assignable(init, declared, init.loc)
+        if in_gem5:
+            self.diagnostics.warning(init.loc, f"{what}: a value after ':=': {in_gem5}: expected default=\"..\"", "portability")
 
     def _functions(self, functions: list[ast.Function]) -> None:
         for function in functions:
@@ -92,7 +96,8 @@ class Resolver(CallResolver):
         for decl in machine.objects:
             if decl.init is not None:
                 self.position = self.declarer.serial.of(decl)
-                self._initial(decl.init, decl.type, f"'{decl.name}'")
+                zero = isinstance(decl.init, ast.Literal) and decl.init.value == 0
+                self._initial(decl.init, decl.type, f"'{decl.name}'", "" if zero else "without effect in gem5")
         self._methods(machine.types)
         self._functions(machine.functions)
         for port in machine.in_ports:

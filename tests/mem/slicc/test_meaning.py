@@ -245,6 +245,20 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
+def test_a_field_begins_with_the_value_after_its_name(tmp_path: Path) -> None:
+    """gem5 accepts one in a global structure only, and ignores that of a variable of a machine, so each is warned of."""
+    change, where = new_at_start('structure(Pair, desc="") { int one := -3; Kind other := Kind:Done; bool set := true; int none := 0; }',
+                                 "Kind last := Kind:Get;", "int zero := 0;", 'global(Fixed, desc="") { int one := 3; }')
+    text = cache(tmp_path, change)
+    for field in ("int one{(-3)};", "Kind other{Kind_Done};", "bool set{true};", "int none{0};", "Kind last{Kind_Get};", "int one{3};"):
+        assert f"{field}\n" in text
+    _, diagnostics = compile_protocol(str(tmp_path / "ok_plain.slicc"))
+    warned = {(d.loc.line, d.message.split(":")[0]) for d in diagnostics.warnings() if "after ':='" in d.message}
+    first = int(where[0].split(":")[1])
+    assert warned == {(first, "field 'one'"), (first, "field 'other'"), (first, "field 'set'"), (first, "field 'none'"),
+                      (first + 1, "'last'")}
+
+
 def test_a_negative_number_may_begin_a_variable_of_an_unsigned_type(tmp_path: Path) -> None:
     change, _ = new_at_start("Addr last := -1;", "int low := -5;")
     text = cache(tmp_path, change)

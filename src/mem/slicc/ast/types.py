@@ -61,8 +61,7 @@ class Variable(Described, Typed):
 
 
 class Field(Variable):
-    """A data member of a structure. `init` occurs only in `global` structures. *resolved*: owner; `names_type` if a type has the name
-    of the field."""
+    """A data member of a structure. *resolved*: owner; `names_type` if a type has the name of the field."""
 
     owner: Type = RESOLVED
     names_type: bool = False

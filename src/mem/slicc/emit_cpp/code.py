@@ -13,7 +13,7 @@ from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
 from ..runtime_names import own, own_function
 from .enqueue import enqueue
-from .writer import Writer, c_field, c_type, initial, passed, quoted, string_text
+from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 
 #: The last line of a file that errors can name (LocatedController::kBitsOfLine).
 LAST_LINE = (1 << 20) - 1
@@ -70,11 +70,7 @@ class Code:
         return ", ".join(passed(function, a, to, self.expr(a)) for a, to in zip(args, function.formals, strict=True))
 
     def _Literal(self, e: ast.Literal) -> str:
-        if isinstance(e.value, bool):
-            return "true" if e.value else "false"
-        if isinstance(e.value, str):
-            return f'std::string("{string_text(e.value)}")'
-        return f"{e.value}{'u' * (e.value >= 1 << 63)}"
+        return constant(e)
 
     def _Name(self, e: ast.Name) -> str:
         if e.kind in ("in_port", "out_port"):
@@ -84,7 +80,7 @@ class Code:
         return own(e.name) if e.kind in ("local", "formal") else e.name
 
     def _EnumRef(self, e: ast.EnumRef) -> str:
-        return e.value.c_name
+        return constant(e)
 
     def _Member(self, e: ast.Member) -> str:
         if "added" in e.field.pairs:  # added to a message of the engine by the extra prelude; the engine's message has no such field
@@ -210,7 +206,7 @@ class Code:
         return f"new {c_type(e.type_ref.type)}()"
 
     def _Ood(self, e: ast.Ood) -> str:
-        return "nullptr"
+        return constant(e)
 
     # ------------------------------------------------------------------------------------------------- statements
 

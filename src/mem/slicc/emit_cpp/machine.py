@@ -232,7 +232,7 @@ class MachineEmitter(HookCalls):
             known = TYPES.get(o.type.name)
             element = o.template or (f"<{self.tbe}>" if o.type.name in ("TBETable", "MN_TBETable") else "")
             base = o.type.name if known is not None or o.type.name == "TimerTable" else c_type(o.type)
-            init = in_type(o, self.code().expr(o.init) if o.init is not None else initial(o))
+            init = in_type(o, initial(o))
             if o.type.name in COUNTED:
                 init = ""
             if o.pointer:

@@ -51,11 +51,29 @@ def c_text(text: str) -> str:
     return _POINTER.sub(lambda match: match[1] or match[2] or match[3], text)
 
 
+def constant(e: ast.Expr) -> str:
+    """A constant in C++: a literal, a value of an enumeration or OOD, perhaps after an operator."""
+    match e:
+        case ast.Unary(op=op, operand=operand):
+            return f"({op}{constant(operand)})"
+        case ast.EnumRef():
+            return e.value.c_name
+        case ast.Literal(value=bool() as value):
+            return "true" if value else "false"
+        case ast.Literal(value=str() as value):
+            return f'std::string("{string_text(value)}")'
+        case ast.Literal(value=int() | float() as value):
+            return f"{value}{'u' * (value >= 1 << 63)}"
+    return "nullptr"
+
+
 def initial(variable: ast.Variable) -> str:
-    """The C++ text of a variable's initial value where the protocol sets none; an empty text stands for C++'s own initial value.
-    As in gem5, an enumeration begins with none of its values. States begin with the first one, the state of a line never
-    accessed."""
+    """The C++ text of the value that a variable begins with; an empty text stands for C++'s own initial value. Without a value in
+    the protocol, an enumeration begins with none of its values, as in gem5. States begin with the first one, the state of a line
+    never accessed."""
     type_ = variable.type
+    if variable.init is not None:
+        return constant(variable.init)
     if variable.default_text is not None:
         return c_text(variable.default_text)
     if type_.kind != "enum" or variable.pointer:

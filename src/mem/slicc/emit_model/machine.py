@@ -121,7 +121,7 @@ class ModelMachine(MachineEmitter):
             with out.block("void begin()"):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
-                        init = self.model_code().expr(o.init) if o.init is not None else initial(o)
+                        init = initial(o)
                         number = f"static_cast<{field_type(o.type)}>({init or '0'})"
                         out(f"{o.name} = {number if o.type.name in BYTES else f'{{{init}}}'};")
         out(f"static_assert(alignof({m.name}_Data) == 1);\n")
