@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+import pytest
+
 from slicc import emit_model
 from slicc.compile import compile_protocol
 from slicc.emit_model.machine import Place
@@ -36,3 +38,23 @@ def test_triggers_and_assertions_record_their_lines_after_the_functions_that_the
     assert all(re.search(r', "[^"]+", \d+\)\) return;', line) for line in text.splitlines() if "if (take_(" in line)
     assert len(re.findall(r"= getState\(.*\);\n\s*at\(file, line\);", text)) == len(program.machines)
     assert "throw Violation(" in text and "if (take_(" in text
+
+
+@pytest.mark.parametrize("field, read, value", [
+    ('int Limit, default="1000"', True, "1000"), ('uint32_t Limit, default="-1"', True, "-1"), ('int Limit, default="1000"', False, ""),
+    ('int Limit, default="-128"', True, ""), ('Cycles Limit, default="1000"', True, ""),
+])
+def test_a_number_that_begins_a_field_fits_in_a_byte_if_a_rule_reads_it(tmp_path: Path, field: str, read: bool, value: str) -> None:
+    for path in PROTOCOLS.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    home = tmp_path / "MSI-dir.sm"
+    text = home.read_text(encoding="utf-8").replace("MachineID Requestor, desc", f"{field};\n MachineID Requestor, desc", 1)
+    home.write_text(text.replace("tbe.Acks == 1", "tbe.Acks == 1 && tbe.Limit > 0") if read else text, encoding="utf-8")
+    program, found = compile_protocol(str(tmp_path / "MSI.slicc"))
+    assert program is not None, found.report()
+    places = {m.name: Place(2, {p.name: 1 for p in m.params}) for m in program.machines}
+    model = emit_model.emit(program, emit_model.Model(places, lines=1, messages=8), found)
+    line, column = text[:text.index(field)].count("\n") + 1, text.splitlines()[text[:text.index(field)].count("\n")].index("Limit") + 1
+    assert [d.header() for d in found.errors()] == (
+        [f"{home}:{line}:{column}: error: 'Limit': {value}: expected a number of one byte in a model"] if value else [])
+    assert re.search(r"Limit\{static_cast<std::u?int8_t>\(", model)

@@ -10,11 +10,11 @@ from ..emit_cpp.code import place
 from ..emit_cpp.in_ports import of_several_types
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
 from ..emit_cpp.types import in_c_order, in_order_of_use
-from ..emit_cpp.writer import Writer, c_type, initial, prototype, quoted
+from ..emit_cpp.writer import Writer, c_type, prototype, quoted
 from ..errors import Diagnostics
 from ..runtime_names import own_action
 from .code import ModelCode
-from .types import BYTES, VISITS, emit_type, field_type
+from .types import BYTES, VISITS, begins_with, emit_type, field_type
 from .unread import Unread
 
 ARRAYS = {"CacheMemory": "CacheArray", "DirectoryMemory": "CacheArray"}
@@ -121,9 +121,7 @@ class ModelMachine(MachineEmitter):
             with out.block("void begin()"):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
-                        init = initial(o)
-                        number = f"static_cast<{field_type(o.type)}>({init or '0'})"
-                        out(f"{o.name} = {number if o.type.name in BYTES else f'{{{init}}}'};")
+                        out(f"{o.name} = {{{begins_with(o, True, self.diagnostics)}}};")
         out(f"static_assert(alignof({m.name}_Data) == 1);\n")
 
     def rules(self) -> None:

@@ -6,7 +6,7 @@ from .. import ast
 from ..emit_cpp.types import enumeration
 from ..emit_cpp.writer import Writer, c_field, c_type, initial, prototype
 from ..errors import Diagnostics
-from .code import ModelCode
+from .code import COUNTS, ModelCode
 from .unread import Unread
 
 #: Numbers in a state, in one byte. Times are always 0 in a model.
@@ -23,6 +23,20 @@ def field_type(type_: ast.Type) -> str:
     return BYTES.get(type_.name, c_type(type_))
 
 
+def begins_with(variable: ast.Variable, read: bool, diagnostics: Diagnostics) -> str:
+    """The C++ text of the value that a variable of a state begins with. Reports a number that a byte cannot hold, if a rule reads it."""
+    text, type_ = initial(variable), field_type(variable.type)
+    if variable.type.name not in BYTES:
+        return text
+    value = variable.init if variable.init is not None else variable.default_value
+    sign, literal = (-1, value.operand) if isinstance(value, ast.Unary) else (1, value)
+    if read and variable.type.name in COUNTS and isinstance(literal, ast.Literal) and not isinstance(literal.value, str):
+        low = -128 if type_ == "std::int8_t" else 0
+        if not low <= sign * literal.value <= low + 255:
+            diagnostics.error(variable.loc, f"'{variable.name}': {sign * literal.value}: expected a number of one byte in a model")
+    return f"static_cast<{type_}>({text or '0'})"
+
+
 def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int | None, unread: Unread) -> None:
     """A structure, a visitor of its fields, and the line that a message is about."""
     base = " : AbstractCacheEntry" if type_.is_entry else ""
@@ -33,7 +47,7 @@ def structure(out: Writer, type_: ast.Type, diagnostics: Diagnostics, kind: int 
                                      "Addr, MachineID, NetDest, Set or DataBlock")
     with out.block(f"struct {type_.c_name}{base}", "};"):
         for f in fields:
-            out(f"{field_type(f.type)} {c_field(f)}{{{initial(f)}}};")
+            out(f"{field_type(f.type)} {c_field(f)}{{{begins_with(f, unread.keeps(f), diagnostics)}}};")
         for member in type_.members:
             if isinstance(member, ast.Function) and member.body is not None and not member.name.startswith("functional"):
                 with out.block(prototype(member)):

@@ -50,10 +50,14 @@ class Unread:
         known = self.received if message else self.read
         return [c_field(f) for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
 
+    def keeps(self, field: ast.Field) -> bool:
+        """Whether some rule depends on the field."""
+        return id(field) in self.read
+
     def decides(self, target: ast.Expr) -> bool:
         """Whether an assignment to `target` changes a part of the state that some rule depends on."""
         if isinstance(target, ast.Member):
-            return id(target.field) in self.read
+            return self.keeps(target.field)
         return isinstance(target, ast.Name) and target.kind in ("field", "object")
 
 
@@ -102,6 +106,9 @@ class _Nothing(Unread):
 
     def of(self, type_: ast.Type, message: bool) -> list[str]:
         return []
+
+    def keeps(self, field: ast.Field) -> bool:
+        return True
 
     def decides(self, target: ast.Expr) -> bool:
         return isinstance(target, ast.Member) or (isinstance(target, ast.Name) and target.kind in ("field", "object"))
