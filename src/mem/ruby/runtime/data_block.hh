@@ -44,7 +44,7 @@ class WriteMask {
                 return i;
         return static_cast<int>(kLineBytes);
     }
-    int count(int from = 0) const { return __builtin_popcountll(m_ >> from); }
+    int count(int from = 0) const { return from < static_cast<int>(kLineBytes) ? __builtin_popcountll(m_ >> from) : 0; }
     bool operator==(const WriteMask &) const = default;
 
   private:

@@ -17,6 +17,9 @@ from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 
 #: The last line of a file that errors can name (LocatedController::kBitsOfLine).
 LAST_LINE = (1 << 20) - 1
+#: Functions that check the operands of methods of WriteMask (foreign/located.hh).
+MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
+               "count": "count_bytes"}
 
 
 class Code:
@@ -144,8 +147,8 @@ class Code:
                 return f"next_address({self.expr(target)})"
             case "DataBlock", "copyPartial" if len(args) == 3:
                 return f"copy_partial({self.object(target)}, {', '.join(args)})"
-            case "WriteMask", "setMask" | "getMask":
-                return f"{'set_mask' if e.name == 'setMask' else 'get_mask'}({self.object(target)}, {', '.join(args)})"
+            case "WriteMask", method if method in MASK_CHECKS:
+                return f"{MASK_CHECKS[method]}({', '.join([self.object(target), *args])})"
             case "DirectoryMemory", "allocate" | "deallocate":
                 arrow, has = "->" if self.is_pointer(target) else ".", "not_in" if e.name == "allocate" else "entered_in"
                 line = f"{has}({self.object(target)}, kept_by({self.object(target)}, {args[0]}))"

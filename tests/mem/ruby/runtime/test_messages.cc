@@ -175,6 +175,8 @@ TEST(WriteMask, CountsAndCombinesBytes) {
     EXPECT_FALSE(a.isOverlap(b));
     b.orMask(a);
     EXPECT_TRUE(b.isFull());
+    EXPECT_EQ(b.count(63), 1);
+    EXPECT_EQ(b.count(64), 0);
 }
 
 } // namespace

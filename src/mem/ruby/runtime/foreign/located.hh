@@ -40,6 +40,18 @@ inline bool get_mask(const WriteMask &mask, int offset, int bytes) {
     must_be_in_line(offset, bytes);
     return mask.getMask(offset, bytes);
 }
+inline bool test_byte(const WriteMask &mask, int byte) {
+    must_be_in_line(byte, 1);
+    return mask.test(byte);
+}
+inline int first_bit_set(const WriteMask &mask, bool value, int from = 0) {
+    must_be_in_line(from, 0);
+    return mask.firstBitSet(value, from);
+}
+inline int count_bytes(const WriteMask &mask, int from = 0) {
+    must_be_in_line(from, 0);
+    return mask.count(from);
+}
 
 /// The number of a Set's element, below kMaxNodes.
 inline NodeID number_of_set(NodeID n) {
