@@ -27,6 +27,8 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
                         "bytes of a line: 5 from byte 60 on: expected bytes 0 to 63"),
     "byte beyond the line": ("WriteMask some; some.fillMask(); assert(some.test(getOffset(address) + 64));",
                              "bytes of a line: 1 from byte 64 on: expected bytes 0 to 63"),
+    "size of a line": ("WriteMask some; some.setBlockSize(some.getBlockSize() * 2);",
+                       r"WriteMask.setBlockSize: 128: expected 64, the bytes of a line"),
     "largest quotient": ("int low := 0 - 2147483647; low := low - 1; int minus := 0 - 1; assert(low / minus > 0);",
                          "division of -2147483648 by -1: the result is too large for its type"),
     "no receiver, later": ("enqueue(requestNetwork_out, RequestMsg, 9) { out_msg.addr := address; out_msg.Requestor := machineID; "

@@ -140,6 +140,16 @@ def test_older_and_newer_spellings_are_taken_or_explained(tmp_path: Path, old: s
     assert (len(found) == 1 and error in found[0]) if error else program is not None and not found
 
 
+def test_the_prelude_has_what_gem5_24_1_adds(tmp_path: Path) -> None:
+    protocol = tiny(tmp_path)
+    with (tmp_path / "common" / "cache.sm").open("a", encoding="utf-8") as cache:
+        cache.write("bool ofLine(RubyRequestType type, Addr a, WriteMask given) {\n  WriteMask mask;\n"
+                    "  mask.setBlockSize(given.getBlockSize());\n"
+                    "  return type != RubyRequestType:hasNoAddr && makeLineAddress(a, 6) == a;\n}\n")
+    assert cli.run(["--protocol", str(protocol), "--out", str(tmp_path / "out"), "--no-warnings"]) == 0
+    assert "set_block_size(mask, given.getBlockSize());" in (tmp_path / "out" / "L1Cache_Controller.cc").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("own", [False, True], ids=["alone", "with declarations of its own"])
 def test_a_protocol_that_does_not_include_the_prelude_has_it_all_the_same(tmp_path: Path, own: bool) -> None:
     path = tiny(tmp_path)

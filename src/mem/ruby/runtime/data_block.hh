@@ -45,6 +45,8 @@ class WriteMask {
         return static_cast<int>(kLineBytes);
     }
     int count(int from = 0) const { return from < static_cast<int>(kLineBytes) ? __builtin_popcountll(m_ >> from) : 0; }
+    int getBlockSize() const { return static_cast<int>(kLineBytes); }
+    void setBlockSize(int) {} // gem5 24.1; all lines have one size here
     bool operator==(const WriteMask &) const = default;
 
   private:

@@ -69,11 +69,12 @@ inline int addressToInt(Addr a) { return static_cast<int>(a); }
 inline Addr intToAddress(int a) { return static_cast<Addr>(a); }
 inline int addressOffset(Addr a, Addr base) { return static_cast<int>(a - base); }
 inline int max_tokens() { return 1024; }
+inline Addr maskLowOrderBits(Addr a, int n) { return a & ~((Addr{1} << n) - 1); }
 inline Addr makeLineAddress(Addr a) { return line_of(a); }
+inline Addr makeLineAddress(Addr a, int line_bits) { return maskLowOrderBits(a, line_bits); }
 inline int getOffset(Addr a) { return static_cast<int>(line_offset(a)); }
 inline int mod(int v, int m) { return v % m; }
 inline Addr bitSelect(Addr a, int low, int high) { return (a >> low) & ((Addr{2} << (high - low)) - 1); }
-inline Addr maskLowOrderBits(Addr a, int n) { return a & ~((Addr{1} << n) - 1); }
 inline Addr makeNextStrideAddress(Addr a, int stride) {
     return line_of(a) + static_cast<Addr>(static_cast<std::int64_t>(stride) * kLineBytes);
 }

@@ -19,7 +19,7 @@ from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 LAST_LINE = (1 << 20) - 1
 #: Functions that check the operands of methods of WriteMask (foreign/located.hh).
 MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
-               "count": "count_bytes"}
+               "count": "count_bytes", "setBlockSize": "set_block_size"}
 
 
 class Code:

@@ -176,7 +176,7 @@ TEST(WriteMask, CountsAndCombinesBytes) {
     b.orMask(a);
     EXPECT_TRUE(b.isFull());
     EXPECT_EQ(b.count(63), 1);
-    EXPECT_EQ(b.count(64), 0);
+    EXPECT_EQ(b.count(b.getBlockSize()), 0);
 }
 
 } // namespace

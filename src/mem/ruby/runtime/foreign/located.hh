@@ -52,6 +52,11 @@ inline int count_bytes(const WriteMask &mask, int from = 0) {
     must_be_in_line(from, 0);
     return mask.count(from);
 }
+inline void set_block_size(WriteMask &mask, int bytes) {
+    if (bytes != mask.getBlockSize())
+        throw ProtocolError("WriteMask.setBlockSize: " + std::to_string(bytes) + ": expected " +
+                            std::to_string(mask.getBlockSize()) + ", the bytes of a line");
+}
 
 /// The number of a Set's element, below kMaxNodes.
 inline NodeID number_of_set(NodeID n) {
