@@ -297,8 +297,9 @@ class Declarer:
             if formal.name is None and function.body is not None:
                 self.diagnostics.error(formal.loc, f"parameter of '{function.name}': unnamed: expected a name in a function with a body")
             if formal.type.is_handle and formal.qualifier not in ("", "PTR"):
-                self.diagnostics.error(formal.loc, f"parameter of '{function.name}': '&' with handle type '{formal.type}': "
-                                       "expected no '&'")
+                self.diagnostics.warning(formal.loc, f"parameter of '{function.name}': '&' with handle type '{formal.type}', where it has "
+                                         "no effect: expected no '&'", "no-effect")
+                formal.qualifier = ""
 
     def _distinct(self, overloads: list[ast.Function], what: str) -> None:
         seen: dict[tuple[str, ...], ast.Function] = {}

@@ -245,6 +245,15 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
+def test_a_handle_as_a_parameter_is_a_pointer_also_with_a_reference_sign(tmp_path: Path) -> None:
+    """gem5 ignores the sign with a warning, too."""
+    change, where = new_at_start("bool known(TBE & tbe, const Entry & e) { return is_valid(tbe) && is_valid(e); }")
+    assert "bool known(L1Cache_TBE *tbe, L1Cache_Entry *e)" in cache(tmp_path, change)
+    _, diagnostics = compile_protocol(str(tmp_path / "ok_plain.slicc"))
+    assert [d.message.split(",")[0] for d in diagnostics.warnings() if d.option == "no-effect"] == [
+        f"parameter of 'known': '&' with handle type '{name}'" for name in ("TBE", "Entry")]
+
+
 def test_a_field_begins_with_the_value_after_its_name(tmp_path: Path) -> None:
     """gem5 accepts one in a global structure only, and ignores that of a variable of a machine, so each is warned of."""
     change, where = new_at_start('structure(Pair, desc="") { int one := -3; Kind other := Kind:Done; bool set := true; int none := 0; }',
