@@ -58,3 +58,20 @@ def test_a_number_that_begins_a_field_fits_in_a_byte_if_a_rule_reads_it(tmp_path
     assert [d.header() for d in found.errors()] == (
         [f"{home}:{line}:{column}: error: 'Limit': {value}: expected a number of one byte in a model"] if value else [])
     assert re.search(r"Limit\{static_cast<std::u?int8_t>\(", model)
+
+
+@pytest.mark.parametrize("count", ["++seen;", "seen := seen + 1;"])
+@pytest.mark.parametrize("kind, read", [("Scalar", False), ("int", False), ("int", True)])
+def test_a_counter_is_part_of_a_state_only_if_a_rule_reads_it(tmp_path: Path, count: str, kind: str, read: bool) -> None:
+    for path in PROTOCOLS.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    home = tmp_path / "MSI-dir.sm"
+    text = home.read_text(encoding="utf-8").replace("  TBETable TBEs", f"  {kind} seen;\n  TBETable TBEs", 1)
+    text = text.replace("if (tbe.Acks == 1", f"{count}\n if ({'seen < 3 && ' * read}tbe.Acks == 1", 1)
+    home.write_text(text, encoding="utf-8")
+    program, found = compile_protocol(str(tmp_path / "MSI.slicc"))
+    assert program is not None, found.report()
+    places = {m.name: Place(2, {p.name: 1 for p in m.params}) for m in program.machines}
+    model = emit_model.emit(program, emit_model.Model(places, lines=1, messages=8), found)
+    assert len(re.findall(r'assign_\(seen, \(?seen \+ 1\)?, "MSI-dir.sm:\d+"\);', model)) == read
+    assert "++seen" not in model and "seen = seen" not in model

@@ -6,7 +6,7 @@ from .. import ast
 from ..emit_cpp.code import Code, place, shown
 from ..emit_cpp.writer import Writer, c_field, c_type, quoted
 from ..errors import Diagnostics
-from .unread import Unread
+from .unread import Unread, counted
 
 COUNTS = frozenset({"int", "uint32_t", "uint64_t", "NodeID", "RequestorID"})
 """Types of numbers that a state holds in one byte. Times are not among them: in a model they are 0."""
@@ -46,10 +46,23 @@ class ModelCode(Code):
         return super()._MethodCall(e)
 
     def _Assign(self, s: ast.Assign) -> None:
+        unread = isinstance(s.target, ast.Name) and isinstance(s.target.decl, ast.ObjectDecl) and not self.unread.keeps(s.target.decl)
+        if unread and not any(isinstance(e, (ast.Call, ast.MethodCall, ast.ClassCall)) for e in ast.walk_expr(s.value)):
+            return
         if s.target.type.name in COUNTS and self.unread.decides(s.target):
             self.out(f"assign_({self.expr(s.target)}, {self.expr(s.value)}, {quoted(self.where(s))});")
         else:
             super()._Assign(s)
+
+    def _ExprStmt(self, s: ast.ExprStmt) -> None:
+        e, object_ = s.expr, counted(s.expr)
+        if object_ is not None and not self.unread.keeps(object_):
+            return  # a statistic
+        if isinstance(e, ast.Unary) and e.operand.type.name in (*COUNTS, "Scalar") and self.unread.decides(e.operand):
+            number = self.expr(e.operand)
+            self.out(f"assign_({number}, {number} {e.op[0]} 1, {quoted(self.where(s))});")
+        else:
+            super()._ExprStmt(s)
 
     def port_method(self, port: ast.Name, e: ast.MethodCall) -> str:
         buffer, args = self.buffer(port), [self.expr(a) for a in e.args]

@@ -121,7 +121,7 @@ class ModelMachine(MachineEmitter):
             with out.block("void begin()"):
                 for o in m.objects:
                     if o.type.name not in TABLES and not o.pointer:
-                        out(f"{o.name} = {{{begins_with(o, True, self.diagnostics)}}};")
+                        out(f"{o.name} = {{{begins_with(o, self.unread.keeps(o), self.diagnostics)}}};")
         out(f"static_assert(alignof({m.name}_Data) == 1);\n")
 
     def rules(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fields of messages, entries and TBEs whose values no rule depends on. A model forgets them, so that states do not differ in them
-alone.
+"""Fields of messages, entries and TBEs, and objects of machines, whose values no rule depends on. A model forgets the fields and
+does not set the objects, so that states do not differ in them alone.
 
 A field is read where its value decides something or goes into a field that is read. A message's fields are read at its receiver.
 What an action reads of `out_msg` while it builds the message counts for the place where that value comes from, not for the message
@@ -18,8 +18,8 @@ MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "
 #: How many arguments of the sequencer's callbacks a model uses: the line and its data.
 CALLBACK_ARGS = 2
 
-Reads = list[tuple["ast.Field | None", "ast.Field", bool]]
-"""For each read: the field that the value goes into (None if it decides something), the field that is read, and whether it is
+Reads = list[tuple["ast.Variable | None", "ast.Variable", bool]]
+"""For each read: the variable that the value goes into (None if it decides something), the one that is read, and whether it is
 read from `out_msg`."""
 
 
@@ -50,15 +50,17 @@ class Unread:
         known = self.received if message else self.read
         return [c_field(f) for f in type_.fields.values() if id(f) not in known and f.type.name != "Addr" and f.name != "Type"]
 
-    def keeps(self, field: ast.Field) -> bool:
-        """Whether some rule depends on the field."""
-        return id(field) in self.read
+    def keeps(self, variable: ast.Variable) -> bool:
+        """Whether some rule depends on a field or an object. A statement that counts it up or down does not."""
+        return id(variable) in self.read
 
     def decides(self, target: ast.Expr) -> bool:
         """Whether an assignment to `target` changes a part of the state that some rule depends on."""
         if isinstance(target, ast.Member):
             return self.keeps(target.field)
-        return isinstance(target, ast.Name) and target.kind in ("field", "object")
+        if isinstance(target, ast.Name) and isinstance(target.decl, ast.ObjectDecl):
+            return self.keeps(target.decl)
+        return isinstance(target, ast.Name) and target.kind == "field"
 
 
 def _bodies(program: ast.Program) -> Iterator[list[ast.Stmt]]:
@@ -76,18 +78,26 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
         into = None if s.target.field.owner.is_external else s.target.field
         _expression(s.value, into, reads)
         _expression(s.target.object, None, reads)
+    elif isinstance(s, ast.Assign) and isinstance(s.target, ast.Name) and isinstance(s.target.decl, ast.ObjectDecl):
+        _expression(s.value, s.target.decl, reads)
     elif isinstance(s, ast.ExprStmt) and isinstance(s.expr, ast.MethodCall) and isinstance(s.expr.object, ast.Member) \
             and s.expr.name in MUTATORS:
         for arg in s.expr.args:
             _expression(arg, s.expr.object.field, reads)
         _expression(s.expr.object.object, None, reads)
-    elif not isinstance(s, ast.DebugPrint):
+    elif not isinstance(s, ast.DebugPrint) and not (isinstance(s, ast.ExprStmt) and counted(s.expr)):
         for e in ast.child_exprs(s):
             _expression(e, None, reads)
 
 
-def _expression(e: ast.Expr, into: ast.Field | None, reads: Reads) -> None:
-    if isinstance(e, ast.Name) and e.kind == "field" and isinstance(e.decl, ast.Field):  # in a method of the field's structure
+def counted(e: ast.Expr) -> ast.ObjectDecl | None:
+    """The object of a machine that a statement such as `++strange;` counts up or down; None for other statements."""
+    name = e.operand if isinstance(e, ast.Unary) and e.op in ("++", "--") else None
+    return name.decl if isinstance(name, ast.Name) and isinstance(name.decl, ast.ObjectDecl) else None
+
+
+def _expression(e: ast.Expr, into: ast.Variable | None, reads: Reads) -> None:
+    if isinstance(e, ast.Name) and isinstance(e.decl, (ast.Field, ast.ObjectDecl)):  # a field: in a method of its structure
         reads.append((into, e.decl, False))
     if isinstance(e, ast.Member):
         reads.append((into, e.field, isinstance(e.object, ast.Name) and e.object.name == "out_msg"))
@@ -107,7 +117,7 @@ class _Nothing(Unread):
     def of(self, type_: ast.Type, message: bool) -> list[str]:
         return []
 
-    def keeps(self, field: ast.Field) -> bool:
+    def keeps(self, variable: ast.Variable) -> bool:
         return True
 
     def decides(self, target: ast.Expr) -> bool:
