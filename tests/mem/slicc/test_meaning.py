@@ -245,6 +245,12 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
     assert "MessageSizeType MessageSize{static_cast<MessageSizeType>(MessageSizeType_NUM + 1)};" in text
 
 
+def test_the_error_of_an_assertion_shows_no_checks_of_the_generated_code(tmp_path: Path) -> None:
+    change, _ = new_at_start("void half(TBE given) { assert(given.Pending / 2 == 1); }")
+    assert 'protocol_assert((divide(present(given, "given")->Pending, 2) == 1), "assertion failed: ((given->Pending / 2) == 1)", ' in cache(
+        tmp_path, change)
+
+
 def test_a_handle_as_a_parameter_is_a_pointer_also_with_a_reference_sign(tmp_path: Path) -> None:
     """gem5 ignores the sign with a warning, too."""
     change, where = new_at_start("bool known(TBE & tbe, const Entry & e) { return is_valid(tbe) && is_valid(e); }")

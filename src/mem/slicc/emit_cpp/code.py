@@ -72,6 +72,10 @@ class Code:
     def passed(self, function: ast.Function, args: list[ast.Expr]) -> str:
         return ", ".join(passed(function, a, to, self.expr(a)) for a, to in zip(args, function.formals, strict=True))
 
+    def unchecked(self, e: ast.Expr) -> str:
+        """An expression as errors show it: without the checks of a protocol from outside."""
+        return Code(Writer(), self.diagnostics).expr(e)
+
     def _Literal(self, e: ast.Literal) -> str:
         return constant(e)
 
@@ -382,7 +386,7 @@ class Code:
             return
         condition = self.expr(s.condition)
         where = f"{quoted(s.loc.file_name)}, {s.loc.line}"
-        self.out(f"protocol_assert({condition}, {quoted('assertion failed: ' + condition)}, {where});")
+        self.out(f"protocol_assert({condition}, {quoted('assertion failed: ' + self.unchecked(s.condition))}, {where});")
 
     def _DebugPrint(self, s: ast.DebugPrint) -> None:
         pass  # `moscope trace` shows messages and transitions

@@ -114,7 +114,7 @@ class ModelCode(Code):
 
     def _Assert(self, s: ast.Assert) -> None:
         condition = self.expr(s.condition)
-        self.out(f"if (!({condition})) {self.violation(s, quoted('assertion failed: ' + condition))}")
+        self.out(f"if (!({condition})) {self.violation(s, quoted('assertion failed: ' + self.unchecked(s.condition)))}")
 
     def ended_without_value(self, f: ast.Function, error: str) -> None:
         self.out(self.violation(f, quoted(error)))
