@@ -60,3 +60,16 @@ def test_a_table_that_fits_is_printed_in_one_piece(capsys: pytest.CaptureFixture
     text = "\n".join(printed(capsys))
     assert text.count("figure") == 1
     assert "memory stall without a class" in text
+
+
+def test_a_key_without_wrapping_stays_on_one_line_where_headings_can_be_folded(capsys: pytest.CaptureFixture[str],
+                                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    made = Table()
+    made.add_column("", no_wrap=True)
+    for _ in range(3):
+        made.add_column("home queue", justify="right")
+    made.add_row("DRAM 2 hops *", "12345678", "12345678", "1")
+    terminal.print_table(terminal.console(), made)
+    assert "DRAM 2 hops *" in capsys.readouterr().out

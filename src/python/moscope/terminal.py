@@ -30,7 +30,8 @@ def fits(console: Console, table: Table) -> bool:
 
 def print_table(console: Console, table: Table, keys: int = 1) -> None:
     """Prints a table without cutting anything. One that is too wide is printed as several below each other, each with the first `keys`
-    columns. Columns that are justified right, of numbers, are never folded; of others, only words that are longer than their column."""
+    columns. Columns that are justified right, of numbers, and those with `no_wrap` are never folded, except for a key that is longer than
+    the console; of others, only words that are longer than their column."""
     if fits(console, table):
         console.print(table)
         return
@@ -69,8 +70,9 @@ def _sizes(console: Console, table: Table, keys: int) -> list[Measurement]:
     heads = [measure_renderables(console, options, [column.header]) for column in table.columns]
     cells = [measure_renderables(console, options, [*column.cells]) for column in table.columns]
     numbers = [column.justify == "right" for column in table.columns]
-    least = [max(head.minimum, cell.maximum if number else max(cell.minimum, min(cell.maximum, WORDS)))
-             for head, cell, number in zip(heads, cells, numbers, strict=True)]
+    whole = [number or column.no_wrap for column, number in zip(table.columns, numbers, strict=True)]
+    least = [max(head.minimum, cell.maximum if uncut else max(cell.minimum, min(cell.maximum, WORDS)))
+             for head, cell, uncut in zip(heads, cells, whole, strict=True)]
     others = range(keys, len(least))
     # The keys leave room for one column beside them; columns of words, for each other.
     beside = max((least[n] for n in others if numbers[n]), default=WORDS)

@@ -20,8 +20,9 @@ from moscope.experiment import TOO_LONG, Subject, prepare, slowness_is_a_user_er
 from moscope.latencies import references
 from moscope.latencies.bandwidth import Load, find_limit, loads
 from moscope.latencies.bandwidth import measure as measure_bandwidth
-from moscope.latencies.report import remarks
+from moscope.latencies.report import print_tables, remarks
 from moscope.latencies.rows import Row, buffer_in, levels, measure, measuring_core, middle_half
+from moscope.traces.text import SEGMENTS
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -319,6 +320,15 @@ def test_a_row_over_unequal_homes_has_a_remark_with_their_range() -> None:
     assert remarks([row("DRAM 1 hop", {"Directory": 256}, 1141.2, {1: 2030.4, 2: 252.0})], "Directory") == {
         "DRAM 1 hop": "the mean over homes from 252.0 cycles (node 2) to 2030.4 cycles (node 1)"}
     assert not remarks([row("DRAM 1 hop", {"Directory": 256}, 252, {1: 252.0, 2: 254.0})], "Directory")
+
+
+def test_the_mark_of_a_remark_stays_beside_the_name_of_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    subject = prepare(Shared(quiet=True))
+    far = row("DRAM 2 hops", {"Directory": 256}, 391.6, {1: 413.8, 2: 380.5})
+    far.segments = [{"name": name, "cycles": 100.0} for name in SEGMENTS]
+    print_tables(subject, [far], [], Path("out"))
+    printed = capsys.readouterr().out
+    assert "DRAM 2 hops *" in printed
 
 
 # --- machines that are too slow to be measured ----------------------------------------------------

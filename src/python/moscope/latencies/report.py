@@ -68,7 +68,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
                         " in core cycles", box=box.SIMPLE_HEAD, title_justify="left")
     used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
     for heading in ("", "reference", "source", "measured", "off", "of trace", *(n.replace("_", " ") for n in used)):
-        table.add_column(heading, justify="left" if heading in ("", "source") else "right")
+        table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=not heading)
     said = remarks(rows, home_type(subject))
     for r in rows:
         parts = {s["name"]: s["cycles"] for s in r.segments}
