@@ -16,7 +16,7 @@ LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing befo
     "rank_switch": Member("the bus changed to another rank: tRTRS", "the bus changing rank"),
     "refresh": Member("the rank was in refresh or waited for its refresh: tRFC", "refresh (tRFC)"),
     "order": Member("a ready row hit was held back because the oldest request had been overtaken bypass_max times",
-                    "row hits held back for requests that have waited long"),
+                    "row hits held back for older requests"),
     "scheduler_depth": Member("the request was in the queue, beyond the `scheduler_depth` oldest among which the scheduler chooses",
                               "requests beyond the scheduler's depth"),
     "command": Member("another command occupied the command bus, or tCCD is longer than a burst", "command slots (tCCD)"),

@@ -2,13 +2,14 @@
 """`moscope bench`: the short forms give figures of the right kind, and the filter experiment shows what it is for."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from moscope import cli, jsonio
+from moscope import cli, jsonio, paths
 from moscope.bench import filter as bench_filter
 from moscope.bench import memory as bench_memory
 from moscope.cli import Shared
@@ -101,6 +102,20 @@ def test_with_one_load_in_flight_an_access_takes_its_latency() -> None:
 def test_filter_needs_a_filter(moscope: Moscope) -> None:
     got = moscope("bench", "filter", "--machine", "small", "--set", "probe_filter.enabled=false")
     assert got.returncode == 2 and "no probe filter" in got.stderr
+
+
+def test_the_table_for_people_has_the_columns_of_the_page_and_counts_per_1000_loads(capsys: pytest.CaptureFixture[str]) -> None:
+    placement = {"accesses": 95_248, "ns_per_access": 25.9, "latency_cycles": 498.0, "filter_evictions": 31_316,
+                 "back_invalidations": 31_315, "probes": 190_496}
+    bench_filter.print_placements({
+        "machine": "small", "protocol": "MSI", "bytes": 2**20, "cached_bytes": 2**20, "filter_bytes": 2**20, "slowdown": 8.5,
+        "slowdown_by_filter": 8.8, "coverage": {"one node": 0.65}, "placements": [{"name": "one node", **placement}]})
+    printed = capsys.readouterr().out
+    assert re.search(r"one node +0\.65 +25\.9 +498 +329 +329 +2000", printed)
+    explained = (paths.root() / "docs" / "calibration.md").read_text(encoding="utf-8")
+    columns = ("covered by filters", "filter entries replaced per 1000 loads", "lines lost per 1000 loads", "ns per load of a core")
+    for column in columns:
+        assert f"| {column} |" in explained and set(column.split()) <= set(printed.split())
 
 
 @pytest.mark.parametrize("size", ["1", "0B", "1KiB", "900GiB", "70 potatoes"])

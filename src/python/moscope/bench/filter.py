@@ -43,6 +43,30 @@ class Placement:
         return {**self.__dict__, "evictions_per_1000": 1000 * self.filter_evictions / self.accesses}
 
 
+def print_placements(document: dict[str, Any]) -> None:
+    """Prints the table for people, with the columns that docs/calibration.md explains."""
+    from rich import box
+    from rich.table import Table
+
+    from moscope import terminal
+
+    print(f"{document['machine']}, {document['protocol']}: {document['bytes'] / 2**20:.1f} MiB in use, caches hold "
+          f"{document['cached_bytes'] / 2**20:.1f} MiB, a node's filter covers {document['filter_bytes'] / 2**20:.1f} MiB", flush=True)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("homed on", "covered by filters", "ns per load of a core", "latency, cycles", "filter entries replaced per 1000 loads",
+                    "lines lost per 1000 loads", "probes per 1000 loads"):
+        table.add_column(heading, justify="left" if heading == "homed on" else "right", no_wrap=heading == "homed on")
+    for p in document["placements"]:
+        coverage = document["coverage"].get(p["name"])
+        counts = (p["filter_evictions"], p["back_invalidations"], p["probes"])
+        table.add_row(p["name"], "" if coverage is None else f"{coverage:.2f}", f"{p['ns_per_access']:.1f}", f"{p['latency_cycles']:.0f}",
+                      *(f"{1000 * n / p['accesses']:.0f}" for n in counts))
+    terminal.print_table(terminal.console(), table)
+    print(f"time per load with one home node: {document['slowdown']:.2f} times that with all nodes, and "
+          f"{document['slowdown_by_filter']:.2f} times that with one home node and the filter off "
+          f"({document['placements'][0]['accesses']:,} loads)")
+
+
 def cached_bytes(subject: Subject) -> int:
     """The capacity of all caches together, without the instruction caches, which hold no data."""
     total = 0

@@ -67,7 +67,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
     table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency of core {measuring_core(subject.machine)}"
                         " in core cycles", box=box.SIMPLE_HEAD, title_justify="left")
     used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
-    for heading in ("", "reference", "source", "measured", "off", "of trace", *(n.replace("_", " ") for n in used)):
+    for heading in ("", "reference", "source", "measured", "off", "recomputed", *(n.replace("_", " ") for n in used)):
         table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=not heading)
     said = remarks(rows, home_type(subject))
     for r in rows:

@@ -31,13 +31,4 @@ def filter_(shared: Shared,
     shared.result(document)
     if shared.json:
         return
-    print(f"{document['machine']}, {document['protocol']}: {document['bytes'] / 2**20:.1f} MiB in use, caches hold "
-          f"{document['cached_bytes'] / 2**20:.1f} MiB, a node's filter covers {document['filter_bytes'] / 2**20:.1f} MiB")
-    print(f"{'homed on':<12}{'coverage':>9}{'ns/access':>11}{'latency':>9}{'evictions':>11}{'back-inval.':>12}{'probes':>10}")
-    for p in document["placements"]:
-        coverage = document["coverage"].get(p["name"])
-        print(f"{p['name']:<12}{'' if coverage is None else f'{coverage:.2f}':>9}{p['ns_per_access']:>11.1f}{p['latency_cycles']:>9.0f}"
-              f"{p['filter_evictions']:>11,}{p['back_invalidations']:>12,}{p['probes']:>10,}")
-    print(f"time per access with one home node: {document['slowdown']:.2f} times that with all nodes, and "
-          f"{document['slowdown_by_filter']:.2f} times that with one home node and the filter off "
-          f"({document['placements'][0]['accesses']:,} accesses)")
+    bench_filter.print_placements(document)
