@@ -280,6 +280,14 @@ def test_help_and_an_empty_command_line_say_what_there_is(capfd: pytest.CaptureF
         assert "protocol" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("installed", [False, True])
+def test_the_list_of_commands_mentions_build_in_a_checkout_alone(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+                                                                 installed: bool) -> None:
+    monkeypatch.setattr(paths, "installed", lambda: installed)
+    assert cli.main(["--help"]) == 0
+    assert ("moscope build --help" in " ".join(capfd.readouterr().out.split())) == (not installed)
+
+
 def test_the_front_end_runs_as_a_process_and_its_output_fits_its_schema(moscope) -> None:
     got = moscope("protocol", "list", "--json")
     assert got.returncode == 0, got.stderr

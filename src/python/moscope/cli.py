@@ -36,6 +36,8 @@ MOST_SEED = 2**53 - 1
 MOST_JOBS = 1000  # processes at the same time
 HELP = ("-h", "--help")
 OF_A_CHECKOUT = {"docs", "test"}  # commands that an installed package does not have
+# The launcher answers it before there is a front end (bootstrap.build_targets), so it is in no list of commands.
+BUILD = "`./moscope build` builds the simulator alone. See `./moscope build --help`."
 
 
 @dataclass(frozen=True)
@@ -288,7 +290,7 @@ def _dispatch(arguments: list[str]) -> int:
         arguments = [*arguments, ""]
     app = typer.Typer(
         help="Simulator of the 48-core Opteron machine of the MOSBENCH paper. See `moscope COMMAND --help`.",
-        add_completion=False, context_settings={"help_option_names": HELP})
+        epilog=None if paths.installed() else BUILD, add_completion=False, context_settings={"help_option_names": HELP})
     _fill(app, commands.__name__, arguments, "moscope")
     app.callback(invoke_without_command=True)(_top)
     try:
