@@ -93,6 +93,33 @@ def faults_in_text(page: markdown_pages.Page) -> list[str]:
     return found
 
 
+def options(path: tuple[str, ...] = ()) -> dict[str, list[tuple[str, ...]]]:
+    """The options of every command below `path`, by the command's name; an option that can be switched off has two forms."""
+    package = ".".join(["moscope.commands", *path]).replace("-", "_")
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for name, module in cli._names_in(package).items():
+        called = (*path, name)
+        if (paths.PACKAGE / "/".join(module.split(".")[1:])).is_dir():
+            found |= options(called)
+            continue
+        app = typer.Typer()
+        cli._fill(app, "moscope.commands", list(called), "moscope")
+        command: Any = typer.main.get_command(app)
+        for part in called:
+            command = command.commands[part]
+        found[" ".join(called)] = [(*p.opts, *p.secondary_opts) for p in command.params if p.opts[0].startswith("--")]
+    return found
+
+
+def test_each_option_of_a_command_is_on_a_page() -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in markdown_pages.pages() if path.name != "CHANGELOG.md")
+    named = set(re.findall(r"--[a-z0-9]+(?:-[a-z0-9]+)*", pages))
+    found = options()
+    assert ("--in-flight",) in found["protocol check"]
+    missing = [f"{name} {forms[0]}" for name, all_forms in found.items() for forms in all_forms if not named & set(forms)]
+    assert not missing, missing
+
+
 @pytest.mark.parametrize("path", [p for p in markdown_pages.pages() if CALL in p.read_text(encoding="utf-8")],
                          ids=lambda p: str(p.relative_to(ROOT)))
 def test_moscope_accepts_every_command_of_the_page(path: Path) -> None:

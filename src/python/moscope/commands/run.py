@@ -47,7 +47,7 @@ def run(shared: Shared,
                                                              "3%. --windows is then the maximum (default: 50).")] = None,
         memory_per_node: Annotated[str | None, typer.Option(metavar="SIZE",
                                                             help="Memory per node, such as 1GiB; --set memory_per_node is the same. "
-                                                                 "Default: that of the workload (512MiB).")] = None,
+                                                                 "Default: that of the workload (512MiB; `metis-reduce`: 1GiB).")] = None,
         detail: Annotated[str, typer.Option(metavar="table|full",
                                             help="full: also write every transaction, as Parquet.")] = "table",
         threads: Annotated[int | None, typer.Option(metavar="N",
