@@ -28,7 +28,7 @@ MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
-OF_STRUCTURES = re.compile(r"\[\d+\](?=\.)")  # in a name, the index of an element that has fields
+OF_STRUCTURES = re.compile(r"\[\d+\](?=\.|\+0x)")  # in a name, the index of an element that has fields, or unused bytes between them
 FIELDS = """SELECT fields.name, lines.name AS of_line, coalesce(sum(pairs.waiting), 0)::BIGINT AS waiting
             FROM fields JOIN lines USING (point, line, use) LEFT JOIN pairs ON pairs.point = fields.point AND pairs.line = fields.line
                 AND pairs.use = fields.use AND pairs."offset" >= first AND pairs."offset" < first + bytes
@@ -173,12 +173,13 @@ def _kernel_lock(area: Area) -> str:
 
 
 def _units_of_arrays(line: LineMap, areas: list[Area], level: int = 0) -> Iterator[list[Area]]:
-    """An array, an element, an array in this element: the outermost of which different cores are not known to write different fields."""
+    """An array, an element, an array in this element: the outermost of which different cores are not known to write different fields.
+    The miss class of the line does not say this of an element of which one field is used: its other fields only hit."""
     for name, found in groupby(areas, lambda area: _around(area.name, level)):
         inside = list(found)
         if not name:
             yield from ([area] for area in inside)
-        elif by_different_cores(line, [area for area in inside if area.written]):
+        elif (level % 2 == 0 or sum(area.used for area in inside) > 1) and by_different_cores(line, [a for a in inside if a.written]):
             yield from _units_of_arrays(line, inside, level + 1)
         else:
             yield inside

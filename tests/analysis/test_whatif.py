@@ -89,6 +89,17 @@ def test_an_element_is_divided_into_the_fields_that_different_cores_write() -> N
     assert first_bytes(*fields) == list(range(0, LINE, 8))
 
 
+@pytest.mark.parametrize("miss", ["true_sharing", "false_sharing"])
+def test_an_element_with_one_used_field_and_a_gap_is_not_divided(miss: str) -> None:
+    used = [named(f"p:bank[{n}].guard", 24 * n, 4, writers=(n,)) for n in range(2)]
+    hit = [named(f"p:bank[{n}]{field}", 24 * n + first, size) for n in range(2)
+           for field, first, size in (("+0x4", 4, 4), (".balance", 8, 8), (".ops", 16, 8))]
+    one = line(*sorted([*used, *hit], key=lambda area: area.first), named("data of p", 48, 16))
+    one.line[f"{miss}_stall"] = 9
+    found = lines.parts(one)
+    assert [at for at in range(1, LINE) if found[at] != found[at - 1]] == [24, 48]
+
+
 def test_unused_elements_of_an_array_go_with_the_one_before() -> None:
     gap = [named(f"p:pool.gap[{n}]", 8 + n, 1, "char") for n in range(16)]
     used = [named(f"p:pool.slots[{n}]", 24 + 8 * n, 8, writers=(n,) if n < 2 else ()) for n in range(5)]
