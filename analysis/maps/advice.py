@@ -98,11 +98,15 @@ def read_mostly(line: LineMap) -> Advice | None:
     read = [area for area in line.used if _is_only_read(line, area) and line.share(area.waiting) >= NOTABLE]
     if not written or not read or not _is_shared(line):
         return None
-    hot = max(written, key=lambda area: area.transactions)
-    names = tuple(area.name for area in read)
+    hot = max(written, key=lambda area: area.transactions).name
+    names, changed = (tuple(area.name for area in areas) for areas in (read, written))
     verb, object_ = ("is", "it") if len(names) == 1 else ("are", "them")
-    return Advice("read_mostly", f"{listed(names)} {verb} only read, but cores lose {object_} at each write of {hot.name}. Move "
-                  f"{object_} to a line that is not written.", names, (hot.name,))
+    text = f"{listed(names)} {verb} only read, but cores lose {object_} at each write of {hot}."
+    if len(written) <= len(read) and not unplaced_writers(line):  # fields that are read after these hit, and are not in the map
+        return Advice("read_mostly", f"{text} Move {listed(changed)} to another line.", changed, names)
+    return Advice("read_mostly", f"{text} Move {object_} to a line that is not written, and with {object_} what else the same code reads "
+                  "in this line: a field that is always read after another one of its line finds the line in the cache, and is not in the "
+                  "map.", names, (hot,))
 
 
 def not_shared(line: LineMap) -> Advice | None:

@@ -272,10 +272,11 @@ def test_a_lock_whose_readers_wait_most_is_not_to_be_held_shorter(tmp_path: Path
     assert found.kind == "lock" and ("readers share" in found.text) == shared == ("shorter time" not in found.text)
 
 
-def test_a_field_that_is_only_read_moves_away_from_one_that_is_written(tmp_path: Path) -> None:
+def test_a_written_field_moves_away_from_one_that_is_only_read_as_fields_read_after_that_one_are_not_in_the_map(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="false_sharing")
     (found,) = advice(line)
-    assert (found.kind, found.fields) == ("read_mostly", ("b",))
+    assert (found.kind, found.fields, found.others) == ("read_mostly", ("a",), ("b",))
+    assert found.text == "b is only read, but cores lose it at each write of a. Move a to another line."
     assert "read_mostly" not in kinds(made(tmp_path, TWO, [pair(1, 0, 99), pair(2, 8, 1)], [(0, 0, 1, True)]))
     assert kinds(made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="cold")) == ["not_shared"]
 
@@ -290,14 +291,14 @@ def test_a_field_that_misses_as_another_core_has_written_it_is_not_only_read_alt
     line = made(tmp_path, TICKET, TICKET_PAIRS, TICKET_ACCESSES, missed={4: "true_sharing", 16: "false_sharing"})
     assert [area.name for area in line.areas if area.written] == ["next", "owner", "work"] and writes(line)[4] == "w"
     (found,) = advice(line)
-    assert found.kind == "read_mostly" and found.fields == ("limit",)
+    assert found.kind == "read_mostly" and found.fields == ("limit",) and "what else the same code reads" in found.text
 
 
 def test_no_field_is_said_to_be_only_read_if_a_writer_has_unknown_bytes_and_no_class_of_a_field_is_recorded(tmp_path: Path) -> None:
     assert kinds(made(tmp_path, TICKET, TICKET_PAIRS, TICKET_ACCESSES)) == []
     placed = [{**one, "writer": 1} for one in TICKET_PAIRS]
     (found,) = advice(made(tmp_path, TICKET, placed, TICKET_ACCESSES))
-    assert found.kind == "read_mostly" and found.fields == ("owner", "limit")
+    assert found.kind == "read_mostly" and found.fields == ("next", "work") and found.others == ("owner", "limit")
 
 
 def test_an_inlined_function_that_takes_a_lock_makes_its_word_a_lock_whose_other_words_are_no_data(tmp_path: Path) -> None:
