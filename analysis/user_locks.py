@@ -21,6 +21,8 @@ release missed and is that of the recorded acquisition (`Lock._held_until`). If 
 only the first release counts. Of a lock that several may hold, such as a rwlock, only the code of the next attempt says that an attempt has
 failed.
 
+A function may take and release a lock itself, by macros or inlined code without a name: `RELEASES` has the instructions that release.
+
 Kernel code for futexes belongs to the lock that its core accessed last.
 """
 
@@ -41,34 +43,50 @@ from moscope.parquet import scan
 SCHEMA = "moscope.locks/1"
 NS, US = 10**6, 10**9
 COLUMNS = ("line", "va", "core", "kind", "user", "issued", "latency", "exposed", "function", "inlined", "name", "name_kind", "walk",
-           "buffer_wait")  # of transactions; those of earlier versions lack some
+           "buffer_wait", "pc")  # of transactions; those of earlier versions lack some
 USER_TOP = 1 << 47
 LAST_CORE = 255
 MUTEX_BYTES = 40  # glibc's largest lock but for the rwlock, where no type says the size
 # Functions of libraries and of programs that take or release a lock.
 LOCKING = re.compile(r"lock|mutex|futex|critical|sem_(wait|post|trywait)|(^|_)(acquire|release)", re.IGNORECASE)
 RELEASING = re.compile(r"unlock|release|sem_post|critical_end|_wake|drop", re.IGNORECASE)
+# Stores by a locked operation (XCHG), which do not ask what the word was.
+STORING = re.compile(r"atomic.*(::|_)(store|clear)\b", re.IGNORECASE)
 # Functions that a thread calls after a failed attempt.
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex", re.IGNORECASE)
 # Condition variables, whose words are counts and queues.
 CONDITION = re.compile(r"pthread_cond_|cond(ition_)?var", re.IGNORECASE)
 TURN = 100 * NS  # a spinning core attempts again within this time after it has lost the line
 OFTEN = 10  # of the reads that are tests, one in so many is the last one before an attempt
+FEW = 3  # fewer failures than this may not happen by chance
 # Locks that several may hold, and attempts that do not wait.
 SHARED = re.compile(r"rwlock|rdlock|wrlock|shared_mutex|semaphore|sem_(wait|post|t)", re.IGNORECASE)
 TRYING = re.compile(r"try", re.IGNORECASE)
 TYPE = re.compile(r"mutex|rwlock|spinlock|semaphore|sem_t|lock", re.IGNORECASE)
 
+USED = f"WHERE NOT buffer_wait AND NOT walk AND va BETWEEN 1 AND {USER_TOP}"
+CODE = "function || ';' || coalesce(inlined, '')"
+NAMED = "substr(code, strpos(code, ':') + 1)"  # without the program
 # `elsewhere` is counted by CASE: a window with FILTER takes DuckDB a hundred times as long.
 ROWS = f"""
-    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte, function || ';' || coalesce(inlined, '') AS code
-                 FROM $file WHERE NOT buffer_wait AND NOT walk AND va BETWEEN 1 AND {USER_TOP}),
+    WITH log AS (SELECT *, (va % 64)::INTEGER AS byte, {CODE} AS code FROM $file {USED}),
          changed AS (SELECT DISTINCT line, true AS locked FROM log WHERE "user" AND kind = 'rmw'),
          counted AS (SELECT *, count(CASE WHEN "user" AND locked IS NULL
-                            AND NOT regexp_matches(substr(code, strpos(code, ':') + 1), '{LOCKING.pattern}', 'i') THEN 1 END)
+                            AND NOT regexp_matches({NAMED}, '{LOCKING.pattern}', 'i') THEN 1 END)
                             OVER (PARTITION BY core ORDER BY issued) AS elsewhere FROM log LEFT JOIN changed USING (line))
-    SELECT line, byte, va, core, kind, "user", issued, issued + latency AS ended, exposed, function, inlined, name, name_kind, elsewhere
+    SELECT line, byte, va, core, kind, "user", issued, issued + latency AS ended, exposed, function, inlined, name, name_kind, elsewhere, pc
     FROM counted WHERE locked ORDER BY ended, core"""
+# Locked operations that release a lock in a function that is not named like a lock's: a macro may take and release a lock there, as in
+# glibc's malloc. Its core never runs waiting code next, whereas it often does after another operation of the function on the same word.
+RELEASES = f"""
+    WITH log AS (SELECT *, {CODE} AS code FROM $file {USED} AND "user" AND kind = 'rmw'),
+         followed AS (SELECT *, coalesce(regexp_matches(lead({NAMED}) OVER (PARTITION BY core, line, va ORDER BY issued),
+                                                        '{WAITING.pattern}', 'i'), false)::INTEGER AS fails FROM log),
+         of_code AS (SELECT * FROM followed WHERE NOT regexp_matches({NAMED}, '{LOCKING.pattern}', 'i')),
+         rates AS (SELECT function, pc, avg(fails) AS failing, count(*) AS count FROM of_code GROUP BY ALL),
+         words AS (SELECT DISTINCT function, pc, line, va, failing, count FROM of_code JOIN rates USING (function, pc))
+    SELECT DISTINCT one.function, one.pc FROM words AS one JOIN words AS other USING (function, line, va)
+    WHERE {OFTEN} * one.failing < other.failing AND one.count * other.failing >= {FEW}"""
 FUTEX = """
     SELECT core, issued, exposed FROM $file
     WHERE NOT "user" AND NOT buffer_wait AND (va = 0 OR va > 140737488355328) AND (function LIKE '%futex%' OR name LIKE 'futex_queues%')
@@ -163,7 +181,8 @@ class Lock:
                                        tries=bool(TRYING.search(code)), code=function)
         self.attempts.append(self._open[core])
 
-    def accessed(self, row: dict[str, Any]) -> None:
+    def accessed(self, row: dict[str, Any], releases: bool) -> None:
+        """`releases`: the instruction does, whatever its function is called."""
         core, code = row["core"], _code(row)
         now = self._open.get(core)
         self.stall += row["exposed"]
@@ -172,7 +191,9 @@ class Lock:
                 now.futex_waits += 1
             return
         self.cores.add(core)
-        releases = bool(RELEASING.search(code)) or (row["kind"] == "store" and not LOCKING.search(code) and row["byte"] == self.first)
+        plain = row["kind"] == "store" and not LOCKING.search(code)
+        stores = row["byte"] == self.first and (plain or (row["kind"] == "rmw" and _stores(row)))
+        releases = releases or stores or bool(RELEASING.search(code))
         if releases:
             given = row["kind"] != "load" and row["va"] == self.va
             if not now:
@@ -231,6 +252,11 @@ class Lock:
 def _code(row: dict[str, Any]) -> str:
     """The functions of an access, without the program."""
     return f"{row['function']};{row['inlined'] or ''}".split(":", 1)[-1]
+
+
+def _stores(row: dict[str, Any]) -> bool:
+    """Whether a locked operation is a store, by its innermost function."""
+    return bool(STORING.search((row["inlined"] or row["function"]).split(" called at ")[0]))
 
 
 def _of_condition(row: dict[str, Any]) -> bool:
@@ -335,11 +361,12 @@ def locks(p: Point) -> list[dict[str, Any]]:
     database = connect()
     found = Words(p)
     last: list[tuple[int, int, Lock]] = []
+    releases = {(row["function"], row["pc"]) for row in _rows(database, RELEASES.replace("$file", file))}
     for row in _rows(database, ROWS.replace("$file", file)):
         lock = found.of(row)
         found.touch(row, lock)
         if lock:
-            lock.accessed(row)
+            lock.accessed(row, row["kind"] == "rmw" and (row["function"], row["pc"]) in releases)
             last.append((row["issued"], row["core"], lock))
     kept = [lock for lock in found.all if lock.attempts and lock.locking]
     _futex(last, _rows(database, FUTEX.replace("$file", file)))

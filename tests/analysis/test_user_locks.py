@@ -26,7 +26,7 @@ def access(core: int, issued: int, latency: int, function: str, kind: str = "rmw
     """Times in ns."""
     return {"core": core, "issued": issued * NS, "latency": latency * NS, "exposed": latency * NS, "kind": kind, "line": LINE,
             "va": VA + byte, "function": function, "inlined": None, "name": "bank:total.mutex", "name_kind": "user symbol", "user": user,
-            "walk": False, "buffer_wait": False, **more}
+            "walk": False, "buffer_wait": False, "pc": 1, **more}
 
 
 @pytest.fixture
@@ -108,6 +108,26 @@ def test_attempts_that_fail_in_a_function_named_like_a_lock_are_no_acquisitions(
                     access(0, 60, 10, give, "store"), access(1, 80, 10, take), access(1, 100, 10, give, "store")])
     assert lock["acquisitions"] == 2 and lock["repeated"] == 1 and lock["handoffs"] == 1, "core 2 asked and never got it"
     assert lock["held_known"] == 2 and lock["held"] == 40 * NS and lock["waited_longest"] == 70 * NS
+
+
+def test_an_operation_that_no_waiting_code_follows_as_it_does_another_of_its_function_is_a_release(made: Any) -> None:
+    take, give = ({"function": "libc.so.6:malloc", "pc": pc} for pc in (0x20, 0x10))
+    (lock,) = made([row for at in range(0, 4000, 1000)
+                    for row in (access(0, at, 10, **take), access(1, at + 20, 10, **take), access(0, at + 60, 10, **give),
+                                access(1, at + 80, 10, "libc.so.6:__lll_lock_wait_private"), access(1, at + 140, 10, **give))])
+    assert lock["acquisitions"] == lock["held_known"] == 8 and lock["repeated"] == 4 and lock["held"] == 60 * NS
+
+
+def test_a_spin_lock_that_locked_operations_take_and_store_has_only_the_former_as_attempts(made: Any) -> None:
+    def inlined(last: str) -> Row:
+        return {"inlined": f"{last} called at bank.cc:6; Guard::pass called at bank.cc:12"}
+    take, again = inlined("std::__atomic_base<int>::exchange"), inlined("std::atomic_flag::test_and_set")
+    for give in (inlined("std::atomic_flag::clear"), inlined("std::__atomic_base<int>::store")):
+        (lock,) = made([row for at in range(0, 4000, 1000)
+                        for row in (access(0, at, 10, "bank:work", pc=0x10, **take), access(1, at + 20, 10, "bank:work", pc=0x10, **take),
+                                    access(1, at + 40, 10, "bank:work", pc=0x20, **again), access(0, at + 60, 10, "bank:work", **give),
+                                    access(1, at + 80, 10, "bank:work", pc=0x20, **again), access(1, at + 140, 10, "bank:work", **give))])
+        assert lock["acquisitions"] == lock["held_known"] == 8 and lock["repeated"] == 4 and lock["held"] == 60 * NS
 
 
 def test_a_hold_ends_with_its_first_release_where_the_lock_was_taken_again_within_the_cache(made: Any) -> None:
