@@ -141,10 +141,26 @@ def test_what_the_engine_refuses_is_a_user_error_and_leaves_no_point(moscope: Mo
     assert not (tmp_path / "a/points/counter-distro-1").exists()
 
 
-def interrupt(tmp_path: Path, when: Callable[[], bool], *more: str) -> str:
+# `moscope`, where the process of the point with 12 cores never ends.
+HELD = """
+import functools, subprocess, sys
+from moscope.cli import main
+from moscope.runs import pool
+
+def start(job, stderr, real=pool.start_process):
+    endless = [sys.executable, "-c", "import time; time.sleep(3600)"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(endless, stdin=pipe, stdout=pipe, stderr=stderr) if job.point.cores == 12 else real(job, stderr)
+
+pool.run = functools.partial(pool.run, start=start, processors=2)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def interrupt(tmp_path: Path, when: Callable[[], bool], *more: str, program: tuple[str, ...] = ("-m", "moscope")) -> str:
     """Runs `counter` into `a` and interrupts it when that is so; what it said."""
     env = {**os.environ, "PYTHONPATH": str(paths.root() / "src" / "python")}
-    command = [sys.executable, "-P", "-m", "moscope", "run", "--workload", "counter", *more, "--out", "a"]
+    command = [sys.executable, "-P", *program, "run", "--workload", "counter", *more, "--out", "a"]
     # Also if the tests run in the background of a shell, whose children ignore the signal.
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
@@ -170,7 +186,8 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_at_the_last_finished_point(moscope: Moscope, tmp_path: Path) -> None:
     given = ("--cores", "1,12", "--warmup", "50us", "--window", "1ms", "--windows", "1")
-    said = interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given)
+    said = interrupt(tmp_path, lambda: (tmp_path / "a/points/counter-distro-1/point.json").exists(), *given,
+                     program=("-c", HELD))
     assert "1 of 2 points are finished and kept in a; repeat the command to resume" in said.splitlines()
     assert said.splitlines()[-1] == "moscope: interrupted"
     first = json.loads((tmp_path / "a/run.json").read_text())
