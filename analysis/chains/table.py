@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The chains of a point, of all lines or of those of one name."""
 
+import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +17,10 @@ from moscope.parquet import scan
 
 FILE = "stacks"
 QUERY = "SELECT frames, process, name, kind, waiting, samples FROM {file} ORDER BY waiting DESC, frames, name"
-WAITERS = "SELECT DISTINCT waiter_function FROM pairs WHERE point = ? AND name = ? AND kind = ?"
+WAITERS = """SELECT waiter_function, sum(waiting)::BIGINT AS waiting FROM pairs WHERE point = ? AND name = ? AND kind = ?
+             GROUP BY waiter_function"""
 NOTABLE = 0.05  # share of a name's chains from which it is said where they end
+ERRORS = 3  # standard errors that a share of samples may differ by
 AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM {file}"
 
 
@@ -62,15 +66,24 @@ def _all(p: Point) -> list[Chain]:
 
 
 def stores_note(p: Point, name: str, kind: str) -> str:
-    """Why chains of a name end in functions without an access to its lines; empty if hardly any does."""
+    """Why chains of a name end in functions that wait less for its lines themselves; empty if hardly any does."""
     found = chains(p, name, kind)
-    whole = sum(one.waiting for one in found)
-    waiters = {row["waiter_function"] for row in p.database.rows(WAITERS, p.name, name, kind)}
-    held = sum(one.waiting for one in found if (inner := innermost(one)) and inner not in waiters)
-    if held < NOTABLE * whole or not held:
+    ends, samples = Counter[str](), sum(one.samples for one in found)
+    for one in found:
+        ends[innermost(one)] += one.waiting
+    waits = {row["waiter_function"]: row["waiting"] for row in p.database.rows(WAITERS, p.name, name, kind)}
+    whole, waited = sum(ends.values()), max(sum(waits.values()), 1)
+    held = sum(_more(ends[function] / whole, waits.get(function, 0) / waited, samples) for function in ends if function and whole)
+    if held < NOTABLE:
         return ""
-    return (f"{held / whole:.0%} of this waiting is for earlier stores: a locked instruction, a fence or a full store buffer holds the "
+    return (f"At least {held:.0%} of this waiting is for earlier stores: a locked instruction, a fence or a full store buffer holds the "
             "core up until they have completed. These chains end with the instruction that is held up; 'waits at' names the store.")
+
+
+def _more(sampled: float, known: float, samples: int) -> float:
+    """By how much a share of samples exceeds the known one, if it does so by more than a sampling error. A share of 0 has none."""
+    error = math.sqrt((known * (1 - known) + 1 / samples) / samples) if known else 0.0
+    return sampled - known if sampled - known > ERRORS * error else 0.0
 
 
 def innermost(one: Chain) -> str:

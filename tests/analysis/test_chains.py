@@ -34,7 +34,7 @@ def point(tmp_path: Path) -> Point:
                         tmp_path / "stacks.parquet")
     for name in ("lines", "pairs", "transfers"):
         line = {"line": 0, "use": 0, "name": "lock", "kind": "kernel symbol", "waiter_function": "down_read",
-                "stall": 0, "spin": 0, "transfers": 0, "waiters": 0}
+                "stall": 6 * US, "spin": 0, "transfers": 0, "waiters": 0}
         parquet.write_table(pa.Table.from_pylist([{**line, **{f"{c}_{what}": 0 for what in ("stall", "count") for c in (
             "cold", "capacity", "upgrade", "secondary", "true_sharing", "false_sharing")}}]), tmp_path / f"{name}.parquet")
     return Point("p", {}, {}, Database({"p": tmp_path}))
@@ -60,11 +60,21 @@ def test_a_call_has_the_waiting_of_all_that_it_called_and_bars_lie_under_their_c
 
 
 def test_chains_that_end_in_functions_without_an_access_to_the_lines_are_said_to_wait_for_stores(point: Point) -> None:
-    assert stores_note(point, "lock", "kernel symbol").startswith("33% of this waiting is for earlier stores: a locked instruction")
-    assert "33% of this waiting is for earlier stores" in flames.of_name(point, "lock", "kernel symbol", 0.9)
+    assert stores_note(point, "lock", "kernel symbol").startswith("At least 33% of this waiting is for earlier stores: a locked")
+    assert "At least 33% of this waiting is for earlier stores" in flames.of_name(point, "lock", "kernel symbol", 0.9)
     assert innermost(chains(point, "<queue>", "user symbol")[0]) == "client:main", "pairs do not name an inlined function"
     point.made["chains"] = [replace(one, frames=("down_read", "inner (inlined)")) for one in chains(point)]
     assert stores_note(point, "lock", "kernel symbol") == ""
+
+
+@pytest.mark.parametrize(("samples", "note"), [(3, ""), (300, "At least 17% of this waiting is for earlier stores")])
+def test_chains_of_a_function_that_waits_less_itself_are_said_to_wait_for_stores_unless_chance_explains_it(
+        point: Point, monkeypatch: pytest.MonkeyPatch, samples: int, note: str) -> None:
+    # Each function has half of the waiting; of the chains, one has a third and the other two thirds.
+    monkeypatch.setattr(point.database, "rows", lambda *_: [{"waiter_function": f"down_{way}", "waiting": 5} for way in ("read", "write")])
+    point.made["chains"] = [replace(one, samples=one.samples * samples // 9) for one in chains(point)]
+    found = stores_note(point, "lock", "kernel symbol")
+    assert found.startswith(note) and bool(found) == bool(note)
 
 
 def test_narrow_bars_are_left_out_with_what_they_called(point: Point) -> None:
