@@ -142,3 +142,15 @@ def test_a_process_runs_on_if_it_executes_a_program_of_another_name() -> None:
 
 def test_a_program_that_no_process_has_been_called_after_is_not_taken_for_one_that_has_ended() -> None:
     assert observed(FakeGuest()).running("script.py")
+
+
+def test_the_variables_of_a_thread_lie_below_the_lowest_thread_pointer_above_them() -> None:
+    guest = FakeGuest()
+    guest.at["thread.fsbase"] = 8 * len(guest.at)
+    tasks = observed(guest)
+    process = tasks.process(guest.TABLE)
+    assert process is not None and tasks.thread_pointer(process, 0x5000) == 0
+    for pointer in (0x9000, 0, 0x7000):
+        guest.words[guest.TASK + guest.at["thread.fsbase"]] = pointer
+        tasks._pointer(guest.TASK)
+    assert [tasks.thread_pointer(process, at) for at in (0x6FF8, 0x7000, 0x8FF8, 0x9000)] == [0x7000, 0x9000, 0x9000, 0]

@@ -24,6 +24,8 @@ int main(void) { return (int)(set + counters[1] + large[0]); }
 class Loaded:
     """What is asked of Tasks, of one process."""
 
+    pointers: tuple[int, ...] = ()
+
     def __init__(self, areas: list[Area]) -> None:
         self._areas = areas
         fields: dict[str, Any] = dict.fromkeys(Process.__dataclass_fields__, 0)
@@ -34,6 +36,9 @@ class Loaded:
 
     def areas(self, process: Process) -> list[Area]:
         return self._areas
+
+    def thread_pointer(self, process: Process, address: int) -> int:
+        return next((pointer for pointer in self.pointers if pointer > address), 0)
 
     def area(self, process: Process, address: int) -> Area | None:
         return next((a for a in self._areas if a.start <= address < a.end), None)
@@ -68,6 +73,32 @@ def test_globals_of_a_moved_program_have_names_beside_and_behind_its_read_only_d
         assert found and found[1].symbol.name == name, name
     found = users.place(BASE + addresses["large"] + 8 * 60_000, CR3)
     assert found and found[0].name_of(found[1])[0] == "large[60000]"
+
+
+OF_THREADS = """
+static __thread long key;
+static __thread struct { long hits, misses; char pad[40]; } counts[2] __attribute__((aligned(64)));
+int main(void) { return (int)(key++ + counts[1].misses++); }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_variables_of_each_thread_have_names_and_fields_below_its_thread_pointer(tmp_path: Path) -> None:
+    (tmp_path / "moved.c").write_text(OF_THREADS)
+    subprocess.run(["gcc", "-g", "-o", tmp_path / "moved", tmp_path / "moved.c"], check=True)
+    offsets = {name: address - elf.THREAD_LOCAL for address, _, _, name in elf.from_file(tmp_path / "moved").symbols()}
+    loaded = Loaded([])
+    loaded.pointers = (0x7F00_0000_1740, 0x7F00_0080_1740)
+    users = Users(cast(Tasks, loaded), {"/moved": tmp_path / "moved"})
+    size = elf.from_file(tmp_path / "moved").thread_local
+    for pointer in loaded.pointers:
+        block = pointer - size
+        found = users.place(block + offsets["counts"] + 56 + 8, CR3)
+        assert found and found[0].name_of(found[1]) == ("counts[1].misses", "[1].misses") and found[0].type_of(found[1]) == "long int"
+        assert users.extent(block + offsets["counts"] + 8, CR3) == (block + offsets["counts"], block + offsets["counts"] + 112)
+        assert users.place(pointer, CR3) is None and users.place(block - 8, CR3) is None
+        inside = [page for page in range(pointer // PAGE * PAGE - PAGE, pointer + 2 * PAGE, PAGE) if not users.none_in_page(page, CR3)]
+        assert inside == [pointer // PAGE * PAGE]
 
 
 def test_of_two_programs_of_one_name_the_one_in_the_same_folder_is_taken(tmp_path: Path) -> None:

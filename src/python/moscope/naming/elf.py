@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ET_EXEC, ET_DYN = 2, 3
-PT_LOAD, PT_INTERP = 1, 3
+PT_LOAD, PT_INTERP, PT_TLS = 1, 3, 7
 PF_X = 1
 SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_DYNSYM = 2, 4, 8, 11
 STT_OBJECT, STT_FUNC, STT_NOTYPE, STT_TLS = 1, 2, 0, 6
 SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
+THREAD_LOCAL = 1 << 62  # "addresses" from here on are offsets in a thread's block of thread-local variables
+LETTERS = {STT_OBJECT: "d", STT_FUNC: "t", STT_NOTYPE: "n", STT_TLS: "d"}
 
 
 class NotElf(Exception):
@@ -57,7 +59,9 @@ class Elf:
         (self.type,) = struct.unpack_from("<H", data, 16)
         (shoff,) = struct.unpack_from("<Q", data, 40)
         shentsize, shnum, shstrndx = struct.unpack_from("<HHH", data, 58)
-        self.segments = [Segment(p[2], p[3], p[4], p[5], p[6]) for p in program_headers(data) if p[0] == PT_LOAD]
+        headers = program_headers(data)
+        self.segments = [Segment(p[2], p[3], p[4], p[5], p[6]) for p in headers if p[0] == PT_LOAD]
+        self.thread_local = next((-(-p[6] // max(p[7], 1)) * max(p[7], 1) for p in headers if p[0] == PT_TLS), 0)  # bytes of that block
         try:
             raw = [struct.unpack_from("<IIQQQQII", data, shoff + i * shentsize) for i in range(shnum)]
         except struct.error as error:
@@ -104,12 +108,12 @@ class Elf:
             for at in range(table.offset, table.offset + table.size - 23, 24):
                 name, info, _, section, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
                 kind = info & 15
-                if section == SHN_UNDEF or section >= SHN_RESERVED or kind not in (STT_OBJECT, STT_FUNC, STT_NOTYPE):
+                if section == SHN_UNDEF or section >= SHN_RESERVED or kind not in LETTERS:
                     continue
                 text = self._text(strings + name)
                 if text:
-                    letter = "t" if kind == STT_FUNC else "d" if kind == STT_OBJECT else "n"
-                    yield value, size, letter.upper() if info >> 4 else letter, text
+                    letter = LETTERS[kind]
+                    yield value + (THREAD_LOCAL if kind == STT_TLS else 0), size, letter.upper() if info >> 4 else letter, text
 
     def name_of_symbol(self, table: Section, number: int) -> str:
         """The name of a symbol in one of the tables; empty where the table or its strings are cut short."""

@@ -3,7 +3,7 @@
 of areas in 6.1 and later; a linked list in earlier versions).
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,6 +53,7 @@ class Tasks:
         self.processes: dict[int, Process] = {}
         self.stacks: dict[int, str] = {}
         self.threads: list[int] = []  # the task structures of user programs
+        self._pointers: dict[int, list[int]] = {}  # of the threads of each page table, lowest first
         self._areas: dict[tuple[int, int], list[Area]] = {}  # by structure and page table, because structures are reused
         self._seen: dict[int, bytes] = {}  # by task: its pid and mm, which differ when the structure belongs to another process
         self._alive: set[int] = set()  # the mm structures of the processes that were seen last
@@ -100,6 +101,7 @@ class Tasks:
         self._areas.clear()
         self.stacks.clear()
         self.threads.clear()
+        self._pointers.clear()
         self._seen.clear()
         self._alive.clear()
         guest = self._guest
@@ -114,6 +116,8 @@ class Tasks:
                 for thread in guest.list(head, "task_struct", "thread_node"):
                     self._thread(thread)
                     self.threads.append(thread)
+                    with suppress(Unreadable):
+                        self._pointer(thread)
         except Unreadable:
             pass
         with suppress(Unreadable):
@@ -134,6 +138,17 @@ class Tasks:
         guest = self._guest
         name = guest.get_text(task, "task_struct", "comm")
         self.stacks[guest.get(task, "task_struct", "stack")] = f"{name} {guest.get(task, 'task_struct', 'pid')}"
+
+    def _pointer(self, task: int) -> None:
+        guest = self._guest
+        table = guest.physical(guest.get(guest.get(task, "task_struct", "mm"), "mm_struct", "pgd"))
+        insort(self._pointers.setdefault(table, []), guest.get(task, "task_struct", "thread.fsbase"))
+
+    def thread_pointer(self, process: Process, address: int) -> int:
+        """The lowest FS base of the process's threads above an address, below which that thread's variables lie; 0 if there is none."""
+        pointers = self._pointers.get(process.page_table, [])
+        at = bisect_right(pointers, address)
+        return pointers[at] if at < len(pointers) else 0
 
     def _process(self, task: int) -> None:
         guest = self._guest

@@ -44,6 +44,7 @@ class Program:
         self.name = name
         self.fixed = False
         self.segments: list[elf.Segment] = []
+        self.thread_local = 0  # bytes of a thread's block of variables
         self.symbols = SymbolTable([])
         self._path = path
         self._aliases: dict[int, str] = {}  # by address of the symbol
@@ -53,7 +54,7 @@ class Program:
         except (OSError, elf.NotElf):
             return
         self.fixed = file.type == elf.ET_EXEC
-        self.segments = file.segments
+        self.segments, self.thread_local = file.segments, file.thread_local
         richest = self._split_symbols() if not file.has_symtab else None
         self.symbols = SymbolTable([*bounded(richest or file), *plt.symbols(file)])
 
@@ -209,25 +210,42 @@ class Users:
 
     def place(self, address: int, cr3: int) -> tuple[Program, Place] | None:
         """(program, symbol) of an address in the address space of `cr3`."""
-        program, link = self.linked(address, cr3)
-        place = program.at(link) if program else None
-        return (program, place) if program and place else None
+        for find in (self.linked, self._of_thread):
+            program, link = find(address, cr3)
+            if program and (place := program.at(link)):
+                return program, place
+        return None
+
+    def _of_thread(self, address: int, cr3: int) -> tuple[Program | None, int]:
+        """The program of the process, and where in its block of variables of a thread an address is. The block of the program ends at
+        the thread pointer (ELF Handling For Thread-Local Storage, variant II); those of libraries lie below it."""
+        program, at = self._before_thread(address, cr3)
+        return (program, elf.THREAD_LOCAL + at) if at >= 0 else (None, 0)
+
+    def _before_thread(self, address: int, cr3: int) -> tuple[Program | None, int]:
+        """The program, and the distance of an address from the next block of a thread's variables: 0 or more if it is inside."""
+        process = self._tasks.process(cr3)
+        pointer = self._tasks.thread_pointer(process, address) if process else 0
+        program = self.program(process.exe) if process and pointer else None
+        return program, address - pointer + program.thread_local if program and program.thread_local else -USER_TOP
 
     def none_in_page(self, page: int, cr3: int) -> bool:
         """Whether place() finds nothing in the page at an address."""
         if self._tasks.process(cr3) is None:
             return not any(p.fixed and any(s.address < page + PAGE and page < s.address + s.size for s in p.segments)
                            for p in map(self.program, self._paths) if p)
+        if self._before_thread(page, cr3)[1] > -PAGE:
+            return False
         program, link = self.linked(page, cr3)
         return program is None or program.symbols.none_in(link, link + PAGE)
 
     def extent(self, address: int, cr3: int) -> tuple[int, int] | None:
         """[first, end) of the variable at an address in the address space of `cr3`; without one, of the area that contains the
         address."""
-        program, link = self.linked(address, cr3)
-        place = program.symbols.at(link) if program else None
-        if place and not place.symbol.is_code:
-            return address - place.offset, address - place.offset + place.symbol.size
+        found = self.place(address, cr3)
+        if found and not found[1].symbol.is_code:
+            start = address - found[1].offset
+            return start, start + found[1].symbol.size
         process = self._tasks.process(cr3)
         area = self._tasks.area(process, address) if process else None
         return (area.start, area.end) if area and area.what != "file" else None

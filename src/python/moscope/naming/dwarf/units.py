@@ -19,7 +19,11 @@ from elftools.dwarf.dwarfinfo import DWARFInfo
 from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
+from moscope.naming.elf import THREAD_LOCAL
+
 AT_ADDRESS = b"\x09\x03"  # a location of nine bytes: DW_OP_addr and the address
+AT_OFFSET = b"\x0a\x0e"  # a location of ten bytes: DW_OP_const8u, the offset, and one of these:
+OF_THREAD = (b"\x9b", b"\xe0")  # DW_OP_form_tls_address, DW_OP_GNU_push_tls_address
 WIDE = 0xFFFFFFFF  # the length of a unit in the 64-bit format follows
 DEEPEST = 64
 REFERENCES = ("DW_AT_specification", "DW_AT_abstract_origin")
@@ -80,13 +84,14 @@ class Units:
 
     def variable(self, address: int) -> list[DIE]:
         """The entry of the variable at an address, preceded by the entries that contain it; empty if there is none."""
-        wanted = AT_ADDRESS + struct.pack("<Q", address)
-        at = self._info.find(wanted)
-        while at >= 0:
-            found = self._around(at)
-            if found and found[-1].tag == "DW_TAG_variable" and "DW_AT_location" in found[-1].attributes:
-                return found
-            at = self._info.find(wanted, at + 1)
+        of_thread = [AT_OFFSET + struct.pack("<Q", address - THREAD_LOCAL) + end for end in OF_THREAD] if address >= THREAD_LOCAL else []
+        for wanted in of_thread or [AT_ADDRESS + struct.pack("<Q", address)]:
+            at = self._info.find(wanted)
+            while at >= 0:
+                found = self._around(at)
+                if found and found[-1].tag == "DW_TAG_variable" and "DW_AT_location" in found[-1].attributes:
+                    return found
+                at = self._info.find(wanted, at + 1)
         return []
 
     def _around(self, at: int) -> list[DIE]:
