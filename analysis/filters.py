@@ -4,6 +4,7 @@ transitions mean in PROTOCOL.filter.toml beside its other files.
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -31,6 +32,18 @@ class Filter:
         state, _, event = transition.partition(".")
         return next((n for n, one in enumerate(self.outcomes) for group in one["transitions"]
                      if state in group["states"] and any(fnmatchcase(event, pattern) for pattern in group["events"])), None)
+
+    def requests(self, transitions: Mapping[str, int]) -> int:
+        """How many requests the filters decided, from the counts of STATE.EVENT."""
+        return self._count(transitions, replaced=False)
+
+    def replaced(self, transitions: Mapping[str, int]) -> int:
+        """How many entries the filters replaced that some cache still needed."""
+        return self._count(transitions, replaced=True)
+
+    def _count(self, transitions: Mapping[str, int], replaced: bool) -> int:
+        return sum(n for transition, n in transitions.items()
+                   if (which := self.outcome(transition)) is not None and self.outcomes[which].get("replaced", False) == replaced)
 
 
 @cache

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,7 +29,6 @@ from analysis.tables.names import hot_names
 from analysis.tables.pairs import point_pairs
 from analysis.tables.time_split import causes
 from analysis.tables.transfers import matrix, of_name
-from moscope import paths
 
 HT_ASSIST = of_protocol("MOESI_HTAssist")
 
@@ -292,28 +290,6 @@ def test_a_latency_beyond_any_window_is_set_aside() -> None:
     counts[6], counts[44] = 10, 3
     buckets, beyond = point_latency(Point("p", {}, {"attribution": {"latency_log2_ns": counts}}))
     assert buckets[-1] == (32.0, 64.0, 10) and beyond == 3
-
-
-@pytest.mark.parametrize("transition, which", [
-    ("NP.Load", 0), ("S.Fetch", 1), ("EM.Load", 2), ("EM.Store", 2), ("O.Load", 2), ("O.Upgrade", 3), ("S1.Store", 3), ("RM.Load", 1),
-    ("RO.Fetch", 2), ("RM.Store", None), ("RO.Store", None), ("RD.Load", None), ("EM.Replace_Load", 4), ("I.Replace_Load", None),
-    ("BM.Mem_Data", None)])
-def test_filter_outcomes_are_those_of_ht_assist(transition: str, which: int | None) -> None:
-    assert HT_ASSIST is not None and HT_ASSIST.outcome(transition) == which
-
-
-def test_the_outcomes_of_a_filter_name_states_and_events_of_the_protocol() -> None:
-    interface = json.loads((paths.protocol_dir() / "MOESI_HTAssist.json").read_text())
-    assert HT_ASSIST is not None
-    (machine,) = (m for m in interface["machines"] if m["type"] == HT_ASSIST.machine)
-    groups = [group for one in HT_ASSIST.outcomes for group in one["transitions"]]
-    assert {state for group in groups for state in group["states"]} <= {s["name"] for s in machine["states"]}
-    events = {e["name"] for e in machine["events"]}
-    assert all(any(fnmatchcase(event, pattern) for event in events) for group in groups for pattern in group["events"])
-
-
-def test_a_protocol_without_probe_filters_has_no_outcomes() -> None:
-    assert of_protocol("MSI") is None and of_protocol("../secret") is None
 
 
 def test_requests_by_outcome_are_those_that_the_homes_took(run) -> None:  # type: ignore[no-untyped-def]

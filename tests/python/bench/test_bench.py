@@ -99,6 +99,12 @@ def test_with_one_load_in_flight_an_access_takes_its_latency() -> None:
     assert placed.accesses == pytest.approx(20_000, rel=0.3)
 
 
+def test_no_request_replaces_more_than_one_filter_entry() -> None:
+    subject = prepare(Shared(machine="small", sets=["probe_filter.l3_ways=1", "probe_filter.ways=1"], quiet=True))
+    placed = bench_filter.place(subject, "one node", 1, bench_filter.cached_bytes(subject) // 8, 2_000)
+    assert 0 < placed.filter_evictions <= placed.filter_lookups
+
+
 def test_filter_needs_a_filter(moscope: Moscope) -> None:
     got = moscope("bench", "filter", "--machine", "small", "--set", "probe_filter.enabled=false")
     assert got.returncode == 2 and "no probe filter" in got.stderr

@@ -13,10 +13,14 @@ that the filter causes from the slowdown of one node serving all requests.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from moscope import paths
 from moscope.errors import UserError
 from moscope.experiment import FS_PER_NS, Phase, Subject, check_done, slowness_is_a_user_error
+
+if TYPE_CHECKING:
+    from analysis.filters import Filter
 
 LINE = 64
 SCHEMA = "moscope.bench.filter/1"
@@ -83,11 +87,24 @@ def filter_bytes(subject: Subject) -> int:
     return max(entries, default=0) * LINE
 
 
+def decisions(subject: Subject) -> "Filter":
+    """What the transitions of the homes mean, from the same file as in reports of runs."""
+    paths.import_analysis()
+    from analysis.filters import of_protocol
+
+    found = of_protocol(subject.protocol)
+    if found is None:
+        raise UserError(f"bench filter: {subject.protocol}: no {subject.protocol}.filter.toml says what its transitions mean: expected a "
+                        "protocol with one")
+    return found
+
+
 def compare(subject: Subject, without: Subject, total: int | None, accesses: int, say: Any) -> dict[str, Any]:
     """Measures both placements, and how much slower the first one is. `without` is the same machine with its filter off."""
     if not subject.machine.probe_filter.enabled or not filter_bytes(subject):
         raise UserError(f"bench filter: {subject.machine.name} with {subject.protocol} has no probe filter: expected a machine "
                         "with one, such as opteron48")
+    decisions(subject)
     machine = subject.machine
     total = cached_bytes(subject) if total is None else total
     if total > machine.memory_per_node.bytes // 2:
@@ -132,14 +149,14 @@ def place(subject: Subject, name: str, nodes: int, total: int, accesses: int) ->
     for s in result["streams"]:
         for who, n in s["suppliers"].items():
             suppliers[who] = suppliers.get(who, 0) + n
-    homes = _events(result["statistics"], "Directory")
+    decided = decisions(subject)
+    homes = _events(result["statistics"], decided.machine)
     caches = _events(result["statistics"], "L1Cache", "L3Cache")
     lost = {k: n for k, n in caches.items() if k.split(".")[1] == "Probe_Inv" and k.split(".")[0] not in ("I", "NP", "C", "CV")}
     return Placement(
         name, nodes, done, window * machine.cores / done / FS_PER_NS,
         subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done,
-        filter_lookups=sum(n for k, n in homes.items() if k.split(".")[1] in ("Fetch", "Load", "Store")),
-        filter_evictions=sum(n for k, n in homes.items() if k.split(".")[1].startswith("Replace")),
+        filter_lookups=decided.requests(homes), filter_evictions=decided.replaced(homes),
         back_invalidations=sum(lost.values()),
         probes=sum(n for k, n in _events(result["statistics"], "L3Cache").items() if k.split(".")[1].startswith("Probe")),
         suppliers=suppliers,
