@@ -34,6 +34,11 @@ def test_only_a_linux_kernel_is_said_to_lack_modules(tmp_path: Path, image: Path
     assert plan.make(*wanted).remarks == [f"no modules of {image} were found: the kernel must have all drivers of the guest built in"]
 
 
+def test_more_chips_than_guests_run_on_are_refused_by_the_option_that_gives_them(tmp_path: Path) -> None:
+    shared = replace(SHARED, machine="small", sets=["chips=16", "topology=ring"])
+    assert refusal(tmp_path, shared) == "--set chips=16: chips: 16: expected 1 to 8 on a machine that runs guests"
+
+
 def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: Path, image: Path) -> None:
     kernel = str(image)
     assert refusal(tmp_path, kernel=kernel, cores=49) == "--cores: 49: expected 1 to 48 for opteron48"

@@ -98,6 +98,13 @@ def test_memory_that_no_guest_can_use_is_refused(shared: Shared, size: str) -> N
             points.unbuilt(swept) if (swept := of_run.spec(one, options.Options("counter"))) else made(one)
 
 
+@pytest.mark.parametrize("sets", [["chips=16", "topology=ring"], ["cores_per_chip=9"]])
+def test_more_chips_or_cores_than_guests_run_on_are_refused_by_the_option_that_gives_them(shared: Shared, sets: list[str]) -> None:
+    key, value = sets[0].split("=")
+    with pytest.raises(UserError, match=f"^--set {sets[0]}: {key}: {value}: expected 1 to 8 on a machine that runs guests$"):
+        made(replace(shared, machine="small", sets=sets))
+
+
 def help_of(command: Callable[..., int], option: str) -> str:
     return str(get_type_hints(command, include_extras=True)[option].__metadata__[0].help)
 

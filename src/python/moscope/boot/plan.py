@@ -14,7 +14,7 @@ from typing import Any
 
 from moscope import jsonio, readable
 from moscope.cli import Shared
-from moscope.config import Machine, load_machine
+from moscope.config import Machine, blamed, load_machine
 from moscope.config.cpu import cpu_json
 from moscope.config.machine import replace
 from moscope.errors import UserError
@@ -27,6 +27,8 @@ DEFAULT_OUT = Path("moscope-out/boot")
 COMMAND_LINE = "console=ttyS0"
 # The last line that Linux prints when it has given up.
 PANIC = "---[ end Kernel panic"
+# Most chips of a machine that runs guests, and most cores of a chip (src/board/system_config.cc).
+MOST_CHIPS_AND_CORES = 8
 # The shell's prompt for the rest of a command, such as a loop or a here-document.
 CONTINUATION = "\n> "
 
@@ -147,6 +149,7 @@ def _check_stays(name: str, path: Path, out: Path) -> None:
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
     machine = _sized(machine or load_machine(shared.machine, shared.sets), options)
+    check_guests(machine, shared)
     cores = options.cores if options.cores is not None else machine.cores
     if not 1 <= cores <= machine.cores:
         raise UserError(f"--cores: {cores}: expected 1 to {machine.cores} for {machine.name}")
@@ -258,6 +261,14 @@ def _sized(machine: Machine, options: Options) -> Machine:
     except ConfigError as error:
         raise error.at("--memory-per-node") from None
     return sized
+
+
+def check_guests(machine: Machine, shared: Shared) -> None:
+    """ConfigError about the option or file that gives the machine more chips, or chips of more cores, than guests can run on."""
+    for key in ("chips", "cores_per_chip"):
+        if (given := int(getattr(machine, key))) > MOST_CHIPS_AND_CORES:
+            error = ConfigError(f"{key}: {given}", f"1 to {MOST_CHIPS_AND_CORES} on a machine that runs guests")
+            raise blamed(error, shared.machine, shared.sets)
 
 
 def platform(machine: Machine) -> dict[str, Any]:

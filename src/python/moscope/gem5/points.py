@@ -29,7 +29,7 @@ def plan_of(shared: Shared, chosen: Options) -> Plan:
     if chosen.kernel is not None:
         return options.make(shared, replace(chosen, windows=1))
     # A single kernel is named here, so that a workload with several kernels has only one point.
-    plan = options.make(shared, replace(chosen, kernel="distro", windows=1))
+    plan = options.make(shared, replace(chosen, kernel="distro", windows=1), guest=False)
     of_processes = {w.name for w in workloads.every() if w.processes}
     processes = sorted({p.workload for p in plan.points if p.workload in of_processes})
     if processes:

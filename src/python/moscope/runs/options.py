@@ -122,13 +122,16 @@ class Options:
     count: tuple[str, ...] = ()
 
 
-def make(shared: Shared, options: Options, *, build: bool = True) -> Plan:
-    """Checks the options; builds the workloads' programs, unless `build` is false."""
+def make(shared: Shared, options: Options, *, build: bool = True, guest: bool = True) -> Plan:
+    """Checks the options; builds the workloads' programs, unless `build` is false. `guest`: the points run an operating system, on
+    which the machine's firmware tables set limits."""
     from moscope import workloads
 
     if options.detail not in DETAILS:
         raise unknown_name("--detail", "detail", options.detail, DETAILS)
     machine = load_machine(shared.machine, shared.sets)
+    if guest:
+        plan.check_guests(machine, shared)
     counts = core_list(default_cores(machine) if options.cores is None else options.cores, machine)
     until_error = given_error(options.until_error)
     windows = options.windows if options.windows is not None else MOST_WINDOWS_UNTIL_ERROR if until_error else None
