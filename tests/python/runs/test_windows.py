@@ -3,6 +3,7 @@
 
 import pytest
 
+from moscope.errors import UserError
 from moscope.runs import windows
 from moscope.runs.windows import Moment
 
@@ -44,6 +45,12 @@ def test_windows_without_operations_have_a_throughput_of_zero_and_no_time_per_op
     assert got["throughput_per_s"] == 0 and got["stderr_per_s"] == pytest.approx(3 / 1.96 / 0.012, rel=0.01)
     assert list(got["confidence"]["figures"]) == ["throughput_per_s"]
     assert not windows.enough([moment(10**12, 0, 100, 0)] * 12, 0.5)
+
+
+def test_windows_in_which_no_core_counted_time_are_refused() -> None:
+    with pytest.raises(UserError, match="^--window: 1e-06ns: no core counted any time in the windows: expected longer ones$"):
+        windows.check_counted([moment(1, 0, 0, 0), moment(1, 0, 0, 0)], 1)
+    windows.check_counted([moment(1, 0, 0, 0), moment(1, 0, 1, 0)], 1)
 
 
 def test_a_difference_of_moments_is_the_window_between_them() -> None:

@@ -293,6 +293,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
             break
         system.keep_attribution()
         before = now.at(windows.host_time())
+    windows.check_counted(measured, point.window)
     if log:
         os.truncate(log, logged)
     if folder:

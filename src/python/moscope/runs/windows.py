@@ -11,11 +11,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from moscope.errors import UserError
 from moscope.runs.statistics import confidence, trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
 
-FS_PER_S, FS_PER_MS, FS_PER_US = 10**15, 10**12, 10**9
+FS_PER_S, FS_PER_MS, FS_PER_US, FS_PER_NS = 10**15, 10**12, 10**9, 10**6
 KINDS = TIME_KIND.names
 
 
@@ -84,6 +85,12 @@ def figures(window: Moment) -> dict[str, Any]:
         "instructions": window.instructions - window.spun, "spin_instructions": window.spun,
         "host_s": round(window.host_s, 6), "host_cpu_s": round(window.cpu_s, 6),
     }
+
+
+def check_counted(windows: list[Moment], length: int) -> None:
+    """UserError if no core counted any time in the windows, each of which should last `length`: there are no shares of it."""
+    if not any(sum(window.spent.values()) for window in windows):
+        raise UserError(f"--window: {length / FS_PER_NS:g}ns: no core counted any time in the windows: expected longer ones")
 
 
 def standard_error(values: list[float]) -> float | None:
