@@ -88,6 +88,7 @@ def test_rows_that_set_may_change_have_no_published_reference(moscope: Moscope) 
 @pytest.mark.parametrize(("sets", "kept"), [
     ((), {"l1", "l2", "l3", "dram", "dram_hop"}),
     (("memory_per_node=1GiB", "name=mine"), {"l1", "l2", "l3", "dram", "dram_hop"}),
+    (("core.model=blocking", "pipeline.store_buffer=2", "nic.queues=2"), {"l1", "l2", "l3", "dram", "dram_hop"}),
     (("dram.channels=1",), {"l1", "l2", "l3"}),
     (("l2.ways=8",), set()),
     (("l2.ways=8", "references.l2=14"), {"l2"}),

@@ -21,8 +21,8 @@ _PUBLISHED = {
     "magnycours_2p": (4, {"machine": 85.6, "XFIRE": 71.7}),
     "magnycours_4p": (8, {"machine": 170.4, "XFIRE": 143.4}),
 }
-# Keys that do not affect idle latencies, and keys that affect only accesses beyond the L3.
-NEUTRAL = ("name", "references", "memory_per_node", "cpu")
+# Keys that do not affect loads without an instruction stream, and keys that affect only accesses beyond the L3.
+NEUTRAL = ("name", "references", "memory_per_node", "cpu", "core", "pipeline", "nic")
 BEYOND_L3 = ("chips", "topology", "routing", "links", "dram", "probe_filter")
 
 
