@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Words for numbers of things, as people say them, and command lines, as people write them."""
+"""Words for numbers of things, as people say them, digits of numbers, and command lines, as people write them."""
 
+import math
 import re
 import shlex
 from collections.abc import Iterable
@@ -9,6 +10,11 @@ from collections.abc import Iterable
 def number(count: int, what: str) -> str:
     """`1 core`, `48 cores`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def decimals(value: float, digits: int = 3) -> int:
+    """The decimals that show this many significant digits: 1 for 51.2, 4 for 0.0107."""
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else digits - 1
 
 
 def command_line(words: Iterable[str]) -> str:

@@ -8,7 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from moscope import jsonio
+from moscope.bench import streams
+from moscope.cli import Shared
 from moscope.config import load_machine
+from moscope.experiment import prepare
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,3 +29,9 @@ def test_a_read_with_one_line_in_flight_takes_the_idle_latency_for_each(moscope:
     assert rows["read", 1]["ns_per_line"] == pytest.approx(local * clock, rel=0.05)
     for (_, cores), row in rows.items():
         assert row["gb_per_s"] * row["ns_per_line"] == pytest.approx(64 * cores, rel=0.01)
+
+
+def test_each_line_that_one_core_writes_is_written_to_dram_too() -> None:
+    subject = prepare(Shared(machine="small", quiet=True))
+    read, write = (streams.measure(subject, loop, 1, 8)["gb_per_s"] for loop in ("read", "write"))
+    assert write < 0.6 * read

@@ -3,8 +3,8 @@
 
 Every active core reads memory line by line, with as many misses in flight as the machine description allows. Pages of
 4 KiB follow each other in random order, as an operating system allocates them: regions that are contiguous in physical
-memory would conflict in the same sets of the filters for the whole run, or never. Counting begins when the caches are
-full, so that each line that arrives replaces another, as in any long run. `node`: the cores of one chip read their own
+memory would conflict in the same sets of the filters for the whole run, or never. Counts are those of the steady state
+(latencies/steady.py), as in any long run. `node`: the cores of one chip read their own
 node's memory; `machine`: all cores, each reads its own node; `XFIRE`: every core reads the memory of all nodes evenly.
 A core's region is the same part of each node's memory that it reads, so that regions never overlap. Loads on own nodes therefore
 read a small part of each node, which may lie in one of several ranks (docs/calibration.md).
@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, check_done, slowness_is_a_user_error
+from moscope.experiment import Subject
+from moscope.latencies import steady
 from moscope.latencies.references import bandwidth_references
-from moscope.latencies.rows import cache_sizes
+from moscope.latencies.steady import LINE, cached_lines, lines_to_fill
 from moscope.schema.counters import LOST, LOST_FOR_LACK_OF_REQUESTS
+from moscope.wording import decimals
 
-LINE = 64
 PAGE = 4096
 MIB = 1 << 20
-WARM_FS = 20_000 * FS_PER_NS
-WINDOW_FS = 40_000 * FS_PER_NS
+# A core comes back to a line after this many times the lines that its caches hold. With random replacement, a line is then still
+# there with a probability of exp(-5).
+APART = 5
 # A resource that is in use for this share of the time counts as the limit.
 SATURATED = 0.85
 
@@ -77,46 +79,32 @@ def loads(subject: Subject) -> list[Load]:
     ]
 
 
-def measure(subject: Subject, load: Load, warm_fs: int = WARM_FS, window_fs: int = WINDOW_FS) -> Bandwidth:
-    size, region = subject.machine.memory_per_node.bytes, region_bytes(subject, 1, "a bandwidth")
+def measure(subject: Subject, load: Load) -> Bandwidth:
+    size, region = subject.machine.memory_per_node.bytes, region_bytes(subject, len(load.cores), 1, "a bandwidth")
     streams = []
     for core, nodes in zip(load.cores, load.nodes, strict=True):
         # Each core has its own region in every node, and begins at its own page of the region.
         at = core * region + scattered_page(subject.seed, core) % max(1, region // 4 // PAGE) * PAGE
         streams.append({"core": core, "in_flight": load.in_flight, "order": "pages", "seed": subject.seed * 1000 + core,
                         "ranges": [[n * size + at, region // 2] for n in nodes]})
-    fill = lines_to_fill(subject)
-    with slowness_is_a_user_error(f"bandwidth: {load.name}"):
-        result = subject.run([
-            {"kind": "loads", "streams": streams, "accesses": fill},
-            {"kind": "loads", "streams": [{**s, "skip": fill} for s in streams], "warm_fs": warm_fs, "window_fs": window_fs,
-             "statistics": True},
-        ])[1]
-    done = sum(s["done"] for s in result["streams"])
-    check_done(f"bandwidth: {load.name}", done, window_fs)
-    latency = subject.cycles(sum(s["latency_fs"] for s in result["streams"])) / done
-    rate = done * LINE * FS_PER_S / window_fs / 1e9
-    return Bandwidth(load, rate, latency, find_limit(result["statistics"], window_fs, load, latency, subject.elaborated["dram"]))
+    counted = steady.count(subject, f"bandwidth: {load.name}", streams, lines_to_fill(subject, len(load.cores)))
+    latency = subject.cycles(counted.latency_fs)
+    limit = find_limit(counted.statistics, counted.window_fs, load, latency, subject.elaborated["dram"])
+    return Bandwidth(load, counted.gb_per_s, latency, limit)
 
 
-def region_bytes(subject: Subject, arrays: int, what: str) -> int:
-    """The part of each node's memory for one of the arrays of a core, half of which the core reads. UserError unless a core's arrays
-    have at least twice the lines that fill its caches: otherwise the core finds lines there when it comes back to them."""
+def region_bytes(subject: Subject, cores: int, arrays: int, what: str) -> int:
+    """The part of each node's memory for one of the arrays of a core, half of which the core reads. UserError unless the arrays of
+    each of the `cores` in use have at least APART times the lines that its caches hold: otherwise the core finds lines there when it
+    comes back to them."""
     machine = subject.machine
     shares = machine.cores * arrays
     region = machine.memory_per_node.bytes // shares // PAGE * PAGE
-    pages = max(2, math.ceil(2 * 2 * lines_to_fill(subject) * LINE / arrays / PAGE))
+    pages = max(2, math.ceil(2 * APART * cached_lines(subject, cores) * LINE / arrays / PAGE))
     if region < pages * PAGE:
         least = math.ceil(pages * PAGE * shares / MIB)
         raise UserError(f"memory_per_node: {machine.memory_per_node}: expected {least}MiB or more for {what}")
     return region
-
-
-def lines_to_fill(subject: Subject) -> int:
-    """The number of lines per core after which a core and its neighbours, reading at the same rate, have filled their caches."""
-    sizes = dict(cache_sizes(subject))
-    shared = sizes.pop("L3", 0) // int(subject.machine.cores_per_chip)
-    return int(1.1 * (sum(sizes.values()) + shared)) // LINE
 
 
 def scattered_page(seed: int, core: int) -> int:
@@ -192,7 +180,8 @@ def _ports(statistics: dict[str, Any], window_fs: int) -> Limit | None:
 
 def row_json(b: Bandwidth) -> dict[str, Any]:
     return {
-        "name": b.load.name, "reference": b.load.reference, "source": b.load.source, "measured": round(b.measured, 3),
+        "name": b.load.name, "reference": b.load.reference, "source": b.load.source,
+        "measured": round(b.measured, max(3, decimals(b.measured))),
         "unit": "GB/s", "trace": None, "in_flight": b.load.in_flight, "cores": len(b.load.cores),
         "loaded_latency_cycles": round(b.latency, 1),
         "limit": {"name": b.limit.name, "why": b.limit.why, "shares": {n: round(s, 4) for n, s in b.limit.shares.items()}},

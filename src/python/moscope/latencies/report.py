@@ -11,6 +11,7 @@ from moscope.latencies.bandwidth import Bandwidth
 from moscope.latencies.references import note
 from moscope.latencies.rows import Row, measuring_core, served_elsewhere
 from moscope.traces.text import SEGMENTS
+from moscope.wording import decimals
 
 
 def row_json(row: Row, trace: str) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
         for b in bandwidths:
             off, colour = difference(b.measured, b.load.reference)
             table.add_row(b.load.name, "" if b.load.reference is None else f"{b.load.reference:g}", b.load.source or "",
-                          f"{b.measured:.2f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
+                          f"{b.measured:.{decimals(b.measured)}f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
                           f"{b.limit.name}: {b.limit.why}")
         terminal.print_table(console, table)
     if remark := note(subject.machine, subject.sets, bool(bandwidths)):
