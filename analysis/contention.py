@@ -3,19 +3,23 @@
 
 from typing import Any
 
+from analysis import arrays
 from analysis.database import Database
 from analysis.places import among, calls
 from analysis.whatif.lines import whole
 from moscope.naming.own_code import shown
 
 MAIN = 0.6  # of the waiting for a name: the least portion of one field by which the lines are called after it
-# The largest portion of one field, and the field in the name.
-FIELDS = """
-    WITH fields AS (SELECT {by}, coalesce(accessed, name) AS accessed, sum(waiting)::BIGINT AS weight FROM pairs {among}
-                    WHERE point = $1 AND waiting > 0 GROUP BY ALL),
-         shares AS (SELECT {by}, max(weight) / sum(weight) AS share FROM fields GROUP BY ALL)
-    SELECT *, (SELECT arg_max(field, waiting) FROM lines
-               WHERE point = $1 AND lines.name = shares.name AND lines.kind = shares.kind) AS field FROM shares"""
+# The largest portion of one field, of all elements if the name is that of several, and the field in the name of the hottest line.
+FIELDS = f"""
+    WITH fields AS (SELECT {{by}}, CASE WHEN contains(name, '{arrays.ANY}') THEN regexp_replace(coalesce(accessed, element),
+                               '{arrays.INDEX}', '{arrays.ANY}', 'g') ELSE coalesce(accessed, element) END AS field,
+                           sum(waiting)::BIGINT AS weight
+                    FROM pairs {{among}} WHERE point = $1 AND waiting > 0 GROUP BY ALL),
+         shares AS (SELECT {{by}}, max(weight) / sum(weight) AS share FROM fields GROUP BY ALL),
+         hottest AS (SELECT entry AS name, kind, arg_max(lines.name, waiting) AS element, arg_max(coalesce(field, ''), waiting) AS field
+                     FROM lines WHERE point = $1 GROUP BY ALL)
+    SELECT * FROM shares JOIN hottest USING (name, kind)"""
 # The pair of functions with the most waiting, and of it the pair of source lines.
 PAIRS = """
     WITH sums AS (SELECT {by}, writer_function, waiter_function, writer_source, writer_inlined, waiter_source, waiter_inlined,
@@ -28,13 +32,16 @@ PAIRS = """
 
 
 def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, str], dict[str, Any]]:
-    """By name and kind, of so many names with the most waiting: `shared`, the object or variable of the lines, if several fields share
-    the waiting; and `pair`, writer and waiter with their source lines (empty where they are not known), if there is a writer."""
+    """By name and kind, of so many names with the most waiting: `shared`, if several fields or elements share the waiting, the object or
+    variable of the lines, or the field of all elements; and `pair`, writer and waiter with their source lines (empty where they are not
+    known), if there is a writer."""
     columns, chosen = among("names", hottest)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in database.rows(FIELDS.format(by=columns, among=chosen), point):
-        name, field = row["name"], row["field"] or ""
-        found[name, row["kind"]] = {"shared": whole(name, field) if name.endswith(field) else name} if row["share"] < MAIN else {}
+        name, field = row["element"], row["field"]
+        entry, one_field = row["name"], row["share"] >= MAIN
+        shared = entry if one_field or not name.endswith(field) else whole(name, field)
+        found[entry, row["kind"]] = {} if one_field and arrays.ANY not in entry else {"shared": shared}
     for row in database.rows(PAIRS.format(by=columns, among=chosen), point):
         found[row["name"], row["kind"]]["pair"] = {
             key: value for role in ("writer", "waiter") for key, value in (

@@ -2,13 +2,13 @@
 """A run's tables of lines, pairs and transfers (docs/run-directory.md) as one DuckDB database, which tables, figures and the
 report query. Its tables have a column `point`, the point's name. They add these columns to those of the files:
 
-    lines       waiting (stall + spin)
-    pairs       waiting; name and kind of the line
-    transfers   name and kind of the line
+    lines       waiting (stall + spin); entry: its name, or that of the elements of an array which it is one of (analysis/arrays.py)
+    pairs       waiting; name, which is the entry, kind and element, which is the name, of the line
+    transfers   name and kind of the line, as in pairs
     fields      as in the file; without rows where a run has none
     loads, card likewise
-    names       sums of `lines` by name and kind; `lines` counts addresses, `waited` those with waiting; `class` is the class with most
-                of the time, apart from misses that wait for older ones
+    names       sums of `lines` by entry, as `name`, and kind; `lines` counts addresses, `waited` those with waiting; `class` is the class
+                with most of the time, apart from misses that wait for older ones
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,6 +17,7 @@ from typing import Any
 
 import duckdb
 
+from analysis import arrays
 from analysis.described import MISS_CLASS, SPIN
 from moscope.parquet import quoted, scan
 
@@ -61,10 +62,13 @@ NAMES = f"""
         SELECT * EXCLUDE (main, alone_stall, alone_count), CASE WHEN spin > {_MOST} THEN '{SPIN}' ELSE main.class END AS class FROM main"""
 # `stored`: TABLE or VIEW.
 _DERIVED = (
-    """CREATE {stored} pairs AS
-        SELECT p.*, p.stall + p.spin AS waiting, l.name, l.kind FROM all_pairs p JOIN lines l USING (point, line, use)""",
-    "CREATE {stored} transfers AS SELECT t.*, l.name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
-    "CREATE TABLE names AS" + NAMES.replace("$by", "point, name, kind").replace("$lines", "lines"))
+    """CREATE {stored} lines AS SELECT l.*, coalesce(e.entry, l.name) AS entry, l.stall + l.spin AS waiting
+        FROM all_lines l LEFT JOIN entries e USING (point, kind, name)""",
+    """CREATE {stored} pairs AS SELECT p.*, p.stall + p.spin AS waiting, l.entry AS name, l.kind, l.name AS element
+        FROM all_pairs p JOIN lines l USING (point, line, use)""",
+    "CREATE {stored} transfers AS SELECT t.*, l.entry AS name, l.kind FROM all_transfers t JOIN lines l USING (point, line, use)",
+    "CREATE TABLE names AS" + NAMES.replace("$by", "point, name, kind").replace(
+        "$lines", "(SELECT * EXCLUDE name, entry AS name FROM lines)"))
 
 
 class Database:
@@ -85,9 +89,9 @@ class Database:
             if columns := _ADDED.get(name) or OPTIONAL.get(name):
                 nothing = ", ".join(f"NULL::{kind} AS {column}" for column, kind in columns.items())
                 parts.append(f"SELECT NULL::VARCHAR AS point, {nothing} WHERE false")
-            more = ", stall + spin AS waiting" if name == "lines" else ""
-            target = f"all_{name}" if name in ("pairs", "transfers") else name
-            self._connection.execute(f"CREATE {stored} {target} AS SELECT *{more} FROM ({' UNION ALL BY NAME '.join(parts)})")
+            target = f"all_{name}" if name in FILES else name
+            self._connection.execute(f"CREATE {stored} {target} AS SELECT * FROM ({' UNION ALL BY NAME '.join(parts)})")
+        arrays.write(self._connection)
         for derived in _DERIVED:
             self._connection.execute(derived.replace("{stored}", stored))
 
@@ -122,6 +126,10 @@ class Database:
         found = self._connection.execute(query, list(parameters))
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def entries(self, point: str) -> dict[tuple[str, str], str]:
+        """By name and kind of lines, the entry of each that is another name."""
+        return {(row["name"], row["kind"]): row["entry"] for row in self.rows("SELECT * FROM entries WHERE point = ?", point)}
 
     def by_name(self, query: str, *parameters: object) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """The same by (name, kind)."""

@@ -30,7 +30,8 @@ def write(run: Run) -> None:
     for point, one in found:
         file = folder / f"{point.name}-{hashlib.sha256(f'{one.name}|{one.kind}'.encode()).hexdigest()[:8]}.html"
         write_whole(file, page.html(episode.history_of(one, machine)).encode())
-        point.made[KEY][one.name, one.kind] = f"{FOLDER}/{file.name}"
+        entry = point.database.entries(point.name).get((one.name, one.kind), one.name)
+        point.made[KEY][entry, one.kind] = f"{FOLDER}/{file.name}"
 
 
 def page_of(point: Point, name: str, kind: str) -> str | None:

@@ -59,13 +59,13 @@ def among(table: str, hottest: int | None) -> tuple[str, str]:
     return columns, HOTTEST.format(by=columns, table=table, hottest=hottest) if hottest else ""
 
 
-def called(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, Any], list[Row]]:
-    """By name and kind: the innermost source lines of call chains (rows of stacks.parquet), each with its share of the waiting of all
-    chains of the name, the largest first."""
+def called(rows: Iterable[Mapping[str, Any]], entries: Mapping[tuple[str, str], str]) -> dict[tuple[Any, Any], list[Row]]:
+    """By entry (`Database.entries`) and kind: the innermost source lines of call chains (rows of stacks.parquet), each with its share of
+    the waiting of all chains of the name, the largest first."""
     sums: dict[tuple[Any, Any], dict[tuple[str, str, str], int]] = {}
     whole: dict[tuple[Any, Any], int] = {}
     for row in rows:
-        key = row["name"], row["kind"]
+        key = entries.get((row["name"], row["kind"]), row["name"]), row["kind"]
         whole[key] = whole.get(key, 0) + row["waiting"]
         if row["at_source"]:
             place = row["at_function"], row["at_source"], row["at_inlined"]

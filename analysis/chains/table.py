@@ -17,8 +17,8 @@ from moscope.parquet import scan
 
 FILE = "stacks"
 QUERY = "SELECT frames, process, name, kind, waiting, samples FROM {file} ORDER BY waiting DESC, frames, name"
-WAITERS = """SELECT waiter_function, sum(waiting)::BIGINT AS waiting FROM pairs WHERE point = ? AND name = ? AND kind = ?
-             GROUP BY waiter_function"""
+WAITERS = """SELECT waiter_function, sum(waiting)::BIGINT AS waiting FROM pairs
+             WHERE point = $1 AND (name = $2 OR element = $2) AND kind = $3 GROUP BY waiter_function"""
 NOTABLE = 0.05  # share of a name's chains from which it is said where they end
 ERRORS = 3  # standard errors that a share of samples may differ by
 AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM {file}"
@@ -42,8 +42,11 @@ def sampled(p: Point) -> bool:
 
 
 def chains(p: Point, name: str | None = None, kind: str | None = None) -> list[Chain]:
-    """Those with the most waiting first; of the lines of one name, if one is given. Empty where stacks were not sampled."""
-    return [one for one in _all(p) if name is None or (one.name, one.kind) == (name, kind)]
+    """Those with the most waiting first; of the lines of one name or entry, if one is given. Empty where stacks were not sampled."""
+    if name is None:
+        return list(_all(p))
+    entries = p.database.entries(p.name)
+    return [one for one in _all(p) if one.kind == kind and name in (one.name, entries.get((one.name, kind)))]
 
 
 def by_functions(found: Iterable[Chain]) -> list[Chain]:
@@ -92,10 +95,11 @@ def innermost(one: Chain) -> str:
 
 
 def called_at(p: Point) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
-    """`analysis.places.called` of the point's chains; empty for a file without source lines, as earlier versions wrote it."""
+    """By entry and kind, `analysis.places.called` of the point's chains; empty for a file without source lines, as earlier versions wrote
+    it."""
     file = p.database.file(p.name, FILE)
     if file is None or "at_source" not in parquet.read_schema(file).names:
         return {}
     found = connect().execute(AT.format(file=scan(file)))
     names = [column[0] for column in found.description or []]
-    return places.called(dict(zip(names, row, strict=True)) for row in found.fetchall())
+    return places.called((dict(zip(names, row, strict=True)) for row in found.fetchall()), p.database.entries(p.name))

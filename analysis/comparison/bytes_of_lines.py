@@ -14,7 +14,7 @@ Accessed = dict[tuple[str, str], dict[str, int]]
 def accessed(p: Point, name: Name) -> Accessed:
     """By name and kind of lines, the names of their other bytes that were accessed, with the waiting for these."""
     rows = p.database.rows("""SELECT name, kind, accessed, sum(waiting)::BIGINT AS waiting FROM pairs
-        WHERE point = ? AND accessed <> name GROUP BY ALL""", p.name)
+        WHERE point = ? AND accessed <> element GROUP BY ALL""", p.name)
     found: Accessed = {}
     for one in rows:
         others = found.setdefault((name(one["name"], one["kind"]), one["kind"]), {})

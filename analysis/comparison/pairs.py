@@ -10,6 +10,7 @@ larger than the error of the whole."""
 import math
 from collections.abc import Sequence
 
+from analysis import arrays
 from analysis.comparison import bytes_of_lines, programs
 from analysis.comparison.sides import Measured, differing
 from analysis.described import CLASSES, SPIN, TIME_KIND
@@ -94,13 +95,18 @@ def by_kind(p: Point) -> dict[str, float]:
 
 
 def by_line(points: Sequence[Point], renamed: Sequence[programs.Renamed]) -> list[dict[str, Row]]:
-    """Of both points, waiting by name of line, in femtoseconds; the same lock or line in both has one name."""
-    names = [_common_name(one) for one in renamed]
+    """Of both points, waiting by name of line, in femtoseconds; the same lock or line in both has one name, and so have the elements of
+    an array that are one entry in either."""
     query = "SELECT name, kind, class, waiting FROM names WHERE point = ? ORDER BY waiting DESC, name, kind"
+    listed = [p.database.rows(query, p.name) for p in points]
+    names = [_common_name(one) for one in renamed]
+    of_arrays = {arrays.whole(name(one["name"], one["kind"])) for name, rows in zip(names, listed, strict=True) for one in rows
+                 if arrays.ANY in one["name"]}
+    names = [_of_array(name, of_arrays) for name in names]
     found: list[dict[str, Row]] = []
-    for p, name in zip(points, names, strict=True):
+    for name, of_names in zip(names, listed, strict=True):
         rows: dict[str, Row] = {}
-        for one in p.database.rows(query, p.name):
+        for one in of_names:
             mine = rows.setdefault(name(one["name"], one["kind"]), {"kind": one["kind"], "class": one["class"], "time": 0.0})
             mine["time"] += one["waiting"]
         found.append(rows)
@@ -111,6 +117,14 @@ def by_line(points: Sequence[Point], renamed: Sequence[programs.Renamed]) -> lis
 
 def _common_name(renamed: programs.Renamed) -> programs.Renamed:
     return lambda name, kind: renamed(without_offset({"name": name, "kind": kind}), kind)
+
+
+def _of_array(named: programs.Renamed, of_arrays: set[str]) -> programs.Renamed:
+    def name(own: str, kind: str) -> str:
+        element = named(own, kind)
+        return entry if (entry := arrays.whole(element)) in of_arrays else element
+
+    return name
 
 
 def by_function(p: Point, renamed: programs.Renamed) -> dict[str, Row]:

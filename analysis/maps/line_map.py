@@ -22,7 +22,8 @@ from moscope.naming.own_code import shown
 
 LINE = 64
 LINES_OF_NAME = 3
-LINES = """SELECT * FROM lines WHERE point = ? AND name = ? AND kind = ? ORDER BY waiting DESC, line, use LIMIT ?"""
+LINES = """SELECT * FROM lines WHERE point = $1 AND (name = $2 OR entry = $2) AND kind = $3
+    ORDER BY waiting DESC, line, use LIMIT $4"""
 PAIRS = """
     SELECT coalesce("offset", 0) AS byte, writer, writer_function, writer_source, writer_inlined,
            waiter, waiter_function, waiter_source, waiter_inlined, accessed,
@@ -131,7 +132,7 @@ class LineMap:
 
 
 def maps_of(p: Point, name: str, kind: str, most: int = LINES_OF_NAME) -> list[LineMap]:
-    """Maps of the hottest lines of a name, made once for each point."""
+    """Maps of the hottest lines of a name or of an entry, made once for each point."""
     made: dict[tuple[str, str, int], list[LineMap]] = p.made.setdefault("maps", {})
     key = name, kind, most
     if key not in made:

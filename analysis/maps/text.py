@@ -24,7 +24,7 @@ def show(p: Point, name: str, kind: str) -> None:
         row = one.line
         whose = f", {row['object']}" if row["object"] else ""
         mostly = row["class"].replace("_", " ")
-        console.print(f"{name}{whose}: line {row['line']:#x}, {percent(one.waiting / one.whole if one.whole else 0)} of all waiting "
+        console.print(f"{row['name']}{whose}: line {row['line']:#x}, {percent(one.waiting / one.whole if one.whole else 0)} of all waiting "
                       f"({one.waiting / FS_PER_US:,.1f} us), {number(row['transfers'], 'transaction')}, mostly {mostly}",
                       soft_wrap=True, markup=False)
         for title, marks in (("waiting", waits(one)), ("written", writes(one)), ("field", letters(one))):

@@ -215,7 +215,7 @@ def _reach(p: Point, shown: list[dict[str, Any]]) -> str:
 def _single(p: Point) -> str:
     """The hottest lines one by one, where names take several together."""
     lines = hot_lines(p)
-    if len({one["name"] for one in lines}) == len(lines):
+    if len({one["entry"] for one in lines}) == len(lines):
         return ""
     rows = [(str(n), code(one["name"]), code(one["what"]) if one["what"] else "", code(one["address"]), esc(percent(one["wait_share"], 2)),
              number(one["transfers"]), esc(style.LABELS.get(one["class"], one["class"])), code(one["writer"]) if one["writer"] else "",

@@ -7,7 +7,7 @@ from analysis.tables.base import Row, Table, key, once, share, table
 from analysis.tables.names import hot_names
 
 # A line of code has the name of a function: pthread_rwlock_rdlock+0x30. The name does not say that it is no variable's.
-CODE = """SELECT DISTINCT name, kind FROM lines WHERE point = ? AND "fetch" """
+CODE = """SELECT DISTINCT entry AS name, kind FROM lines WHERE point = ? AND "fetch" """
 
 
 @once

@@ -55,7 +55,7 @@ def hot_names(p: Point) -> list[Row]:
     contended = contention(p.database, p.name, 1)
     hottest: dict[tuple[str, str], list[Row]] = {}
     for line in hot_lines(p):
-        hottest.setdefault((line["name"], line["kind"]), []).append(line)
+        hottest.setdefault((line["entry"], line["kind"]), []).append(line)
     return [{**_row(p, one, hottest.get(key, []), {role: by.get(key, []) for role, by in functions.items()}, pairs.get(key, [])),
              "sources": sources.get(key, []), "after_writes": written.get(key), **(own := at.get(key, NO_PLACES)),
              CALLED: callers(own["waited_at"], called.get(key, [])), **_contention(contended.get(key, {}))}
@@ -65,7 +65,7 @@ def hot_names(p: Point) -> list[Row]:
 def waited_for(p: Point) -> tuple[int, int]:
     """The numbers of lines and of names with waiting. A line that had several names, one after the other, is one line; lines of two
     kinds of memory may have the same name."""
-    query = "SELECT count(DISTINCT line) AS lines, count(DISTINCT name) AS names FROM lines WHERE point = ? AND waiting > 0"
+    query = "SELECT count(DISTINCT line) AS lines, count(DISTINCT entry) AS names FROM lines WHERE point = ? AND waiting > 0"
     found = p.database.rows(query, p.name)
     return (found[0]["lines"], found[0]["names"]) if found else (0, 0)
 

@@ -34,9 +34,9 @@ FIELDS = """SELECT fields.name, lines.name AS of_line, coalesce(sum(pairs.waitin
                 AND pairs.use = fields.use AND pairs."offset" >= first AND pairs."offset" < first + bytes
             WHERE fields.point = ? GROUP BY ALL ORDER BY waiting DESC, fields.name, of_line"""
 # `named`: the lines with the most waiting, which have objects and fields.
-NAMES = """SELECT name, kind, waiting, named.name IS NOT NULL AS known, field FROM names LEFT JOIN (
-               SELECT name, kind, min(field) AS field FROM lines WHERE point = $1 AND (object IS NOT NULL OR field IS NOT NULL)
-               GROUP BY ALL) named USING (name, kind) WHERE point = $1 ORDER BY waiting DESC, name, kind"""
+NAMES = """SELECT name, entry, kind, sum(waiting)::BIGINT AS waiting, bool_or(object IS NOT NULL OR field IS NOT NULL) AS known,
+                  min(field) AS field
+           FROM lines WHERE point = $1 GROUP BY ALL ORDER BY waiting DESC, name, kind"""
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
 USER_TOP = 1 << 47
 LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind, arg_max(va, waiting) AS va,
@@ -96,10 +96,13 @@ def _begin(name: str) -> int:
 
 
 def find(p: Point, name: str) -> Subject | None:
-    """Of a name of a line, with its parts, or of an object or a part that begins so; or else of a field of lines with other names."""
+    """Of a name or an entry of lines, with its parts, or of an object or a part that begins so; or else of a field of lines with other
+    names."""
+    def means(known: str) -> bool:
+        return known == name or bool(known.startswith(name) and len(name) >= _begin(known) and ELEMENT.match(known, len(name)))
+
     def chosen(query: str) -> list[dict[str, Any]]:
-        return [row for row in p.database.rows(query, p.name) if row["name"] == name or row["name"].startswith(name)
-                and len(name) >= _begin(row["name"]) and ELEMENT.match(row["name"], len(name))]
+        return [row for row in p.database.rows(query, p.name) if means(row["name"]) or means(row.get("entry", ""))]
 
     def subject(rows: list[dict[str, Any]], column: str, fields: tuple[str, ...] = ()) -> Subject:
         return Subject(name, tuple(dict.fromkeys(row[column] for row in rows)), sum(row["waiting"] for row in rows), fields)

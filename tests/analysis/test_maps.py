@@ -339,7 +339,7 @@ def run_with_fields(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("asked", "shown", "said"), [
-    ("server:stats", "server:stats[1].sent", "others of the name: server:stats[0].sent"),
+    ("server:stats", "server:stats[*].sent", "have the name server:stats[*].sent, after the byte"),
     ("server:stats[0].sent", "server:stats[0].sent", ""),
     ("server:stats[1].received", "server:stats[1].sent", "have the name server:stats[1].sent, after the byte")])
 def test_a_line_is_found_by_its_object_and_by_each_of_its_fields(

@@ -17,7 +17,8 @@ ENOUGH = 8  # transactions that are enough for a line's episode
 LINES = f"""
     WITH hottest AS (SELECT name, kind, row_number() OVER (ORDER BY waiting DESC, name, kind) AS rank FROM names
                      ORDER BY rank LIMIT {NAMES})
-    SELECT rank, line, use FROM lines JOIN hottest USING (name, kind) WHERE line IN (SELECT unnest(?::UBIGINT[]))
+    SELECT rank, line, use FROM lines JOIN hottest ON entry = hottest.name AND lines.kind = hottest.kind
+    WHERE line IN (SELECT unnest(?::UBIGINT[]))
     ORDER BY rank, waiting DESC, line, use"""
 
 

@@ -98,7 +98,7 @@ class Hottest:
         waits at source lines (`own`)."""
         from analysis.places import CALLED, called, callers
 
-        found = called(self.chains.to_pylist()) if self.chains is not None else {}
+        found = called(self.chains.to_pylist(), self.database.entries("")) if self.chains is not None else {}
 
         def of(one: dict[str, Any]) -> dict[str, Any]:
             listed = callers(own(one).get("waited_at", ()), found.get((one["name"], one["kind"]), []))
@@ -124,7 +124,7 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         waits = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes {waiting:.0%}"
     if waiting >= WORTH and waiting >= idle and hottest:
         one = hottest[0]
-        which = f"the line{'s' if one['lines'] > 1 else ''} of {one['shared']}" if "shared" in one else one["name"]
+        which = f"the {_lines(one['lines'])} of {one['shared']}" if "shared" in one else one["name"]
         text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {which} ({WAIT.noun(one['class'])})"
         if has_writers(one) and "pair" in one:
             pair = one["pair"]
@@ -141,6 +141,10 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     if cycles["core"] > cycles["busy"]:
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory{also}"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory{also}"
+
+
+def _lines(count: int) -> str:
+    return f"{count:,} lines" if count > 1 else "line"
 
 
 def _at(function: str, source: str) -> str:

@@ -83,10 +83,12 @@ def _meant(folder: Path, name: str, found: list[Episode]) -> list[Episode]:
     from analysis.maps import asked
 
     try:
-        named = {(p.name, *one) for p in load(folder, copied=False).points for one in asked.names(p, name)}
+        points = load(folder, copied=False).points
+        named = {(p.name, *one) for p in points for one in asked.names(p, name)}
     except RunDirectoryError:
         return []
-    return [e for e in found if (e.point, e.name, e.kind) in named]
+    entries = {(p.name, *key): entry for p in points for key, entry in p.database.entries(p.name).items()}
+    return [e for e in found if named & {(e.point, e.name, e.kind), (e.point, entries.get((e.point, e.name, e.kind)), e.kind)}]
 
 
 def _cores(point: Path) -> int:
