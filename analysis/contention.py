@@ -20,13 +20,14 @@ FIELDS = f"""
          hottest AS (SELECT entry AS name, kind, arg_max(lines.name, waiting) AS element, arg_max(coalesce(field, ''), waiting) AS field
                      FROM lines WHERE point = $1 GROUP BY ALL)
     SELECT * FROM shares JOIN hottest USING (name, kind)"""
-# The pair of functions with the most waiting, and of it the pair of source lines.
+# The pair of functions with the most waiting, with its share of all waiting for the name, and of it the pair of source lines.
 PAIRS = """
     WITH sums AS (SELECT {by}, writer_function, waiter_function, writer_source, writer_inlined, waiter_source, waiter_inlined,
                          sum(waiting)::BIGINT AS weight
-                  FROM pairs {among} WHERE point = $1 AND writer_function IS NOT NULL AND waiting > 0 GROUP BY ALL),
-         pairs_of_functions AS (SELECT *, sum(weight) OVER (PARTITION BY {by}, writer_function, waiter_function) AS of_functions FROM sums)
-    SELECT * FROM pairs_of_functions QUALIFY row_number() OVER (
+                  FROM pairs {among} WHERE point = $1 AND waiting > 0 GROUP BY ALL),
+         pairs_of_functions AS (SELECT *, sum(weight) OVER (PARTITION BY {by}, writer_function, waiter_function) AS of_functions,
+                                       of_functions / sum(weight) OVER (PARTITION BY {by}) AS share FROM sums)
+    SELECT * FROM pairs_of_functions WHERE writer_function IS NOT NULL QUALIFY row_number() OVER (
         PARTITION BY {by} ORDER BY of_functions DESC, writer_function, waiter_function, weight DESC, writer_source, waiter_source,
         writer_inlined, waiter_inlined) = 1"""
 
@@ -34,7 +35,7 @@ PAIRS = """
 def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, str], dict[str, Any]]:
     """By name and kind, of so many names with the most waiting: `shared`, if several fields or elements share the waiting, the object or
     variable of the lines, or the field of all elements; and `pair`, writer and waiter with their source lines (empty where they are not
-    known), if there is a writer."""
+    known) and their `share` of the waiting, if there is a writer."""
     columns, chosen = among("names", hottest)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in database.rows(FIELDS.format(by=columns, among=chosen), point):
@@ -43,7 +44,7 @@ def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, 
         shared = entry if one_field or not name.endswith(field) else whole(name, field)
         found[entry, row["kind"]] = {} if one_field and arrays.ANY not in entry else {"shared": shared}
     for row in database.rows(PAIRS.format(by=columns, among=chosen), point):
-        found[row["name"], row["kind"]]["pair"] = {
+        found[row["name"], row["kind"]]["pair"] = {"share": row["share"]} | {
             key: value for role in ("writer", "waiter") for key, value in (
                 (role, row[f"{role}_function"]), (f"{role}_source", _place(row, role)))}
     return found

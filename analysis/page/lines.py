@@ -15,10 +15,9 @@ from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
 from analysis.tables.names import hot_names, waited_for
 from analysis.tables.time_split import causes as causes_of
-from moscope.naming.own_code import WORTH_SHOWING, has_writers, shown
+from moscope.naming.own_code import ALMOST_ALL, WORTH_SHOWING, has_writers, of_pair, shown
 
 SHOWN = 10
-ALMOST_ALL = 0.9
 MATTERS = 0.2  # of a second source line
 WORTH_MENTION = 0.005  # a share of the cores' time
 MOST = 40
@@ -61,9 +60,11 @@ def contenders(line: dict[str, Any]) -> str:
     if not has_writers(line) or not line["pair"]:
         return f", which {code(line['waiters'][0][0])} waits for" if line["waiters"] else ""
     writer, waiter = line["pair"]
+    part = of_pair(line["pair_share"])
+    it, begin = (" it", f", {esc(percent(part))} of this where") if part else ("", ", which")
     if writer != waiter:
-        return f", which {code(waiter)} waits for and {code(writer)} writes"
-    return f", which {code(writer)} writes on one core and waits for on another"
+        return f"{begin} {code(waiter)} waits for{it} and {code(writer)} writes{it}"
+    return f"{begin} {code(writer)} writes{it} on one core and waits for{it} on another"
 
 
 def _writers(line: dict[str, Any]) -> str:

@@ -315,6 +315,24 @@ def test_headline_and_bottleneck_name_the_functions_of_the_pair_with_the_most_wa
     assert {f for f in functions if re.search(rf"\b{f}\b", headline)} == {f for f in functions if re.search(rf"\b{f}\b", bottleneck)}
 
 
+@pytest.mark.parametrize("pairs, said", [
+    ({("w", "r"): 34, ("w", "o"): 33, ("x", "o"): 33}, "34 % of this where r waits for it and w writes it"),
+    ({("w", "w"): 60, (None, "w"): 40}, "60 % of this where w writes it on one core and waits for it on another"),
+    ({("w", "r"): 95, ("w", "o"): 5}, "which r waits for and w writes")])
+def test_the_share_of_the_named_pair_is_given_unless_it_is_nearly_all(pairs: dict[tuple[str | None, str], int], said: str) -> None:
+    from moscope.naming.columns import Tables
+    from moscope.runs import lines as run_lines
+
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    found["pairs"] = [{**found["pairs"][0], "spin": 0, "writer": 1 if writer else None, "writer_function": writer,
+                       "waiter_function": waiter, "stall": 10**9 * part} for (writer, waiter), part in pairs.items()]
+    assert said in visible(lines.headline(synthetic_run.made(record, stats, found))).replace("\u202f", " ")
+    tables = Tables(**{name: rows for name, rows in synthetic_run.arrow(found).items() if name != "card"})
+    record["top_names"] = run_lines.Hottest(tables, lambda line: line).names(1)
+    assert said in visible(lines.headline(synthetic_run.made(record, stats, None))).replace("\u202f", " ")
+    assert said.partition(" of this")[0].replace(" ", "") in run_lines.bottleneck(record, record["top_names"]).replace(" ", "")
+
+
 @pytest.mark.parametrize("portion, shown, bare", [(0.5, "one cache line, that of p:lock", "the line of p:lock ("),
                                                   (0.7, "one cache line, p:lock.next", "p:lock.next (")])
 def test_a_line_whose_fields_share_the_waiting_is_called_after_their_object(portion: float, shown: str, bare: str) -> None:

@@ -13,6 +13,7 @@ WITHOUT_SYMBOLS = " (no symbols)"  # at the end of the name of a program's code 
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
 WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another core that makes writers worth naming
+ALMOST_ALL = 0.9  # of the waiting: a larger share is not given
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
 
@@ -49,3 +50,8 @@ def has_writers(name: Mapping[str, Any]) -> bool:
     """Whether the writers of a name of lines are worth naming. `after_writes` is None or absent where it is not known."""
     after_writes = name.get("after_writes")
     return bool(name["writers"]) and (after_writes is None or float(after_writes) >= WORTH_A_WRITER)
+
+
+def of_pair(share: float | None) -> float | None:
+    """The share of a pair of the waiting for a name, if it is worth giving; runs of earlier versions do not have it."""
+    return share if share is not None and share < ALMOST_ALL else None

@@ -10,7 +10,7 @@ from moscope.guest.imagefiles import ImageFiles
 from moscope.guest.kernel import Kernel
 from moscope.naming.columns import Tables
 from moscope.naming.namer import Namer
-from moscope.naming.own_code import has_writers, shown
+from moscope.naming.own_code import has_writers, of_pair, shown
 from moscope.runs.engine import System
 from moscope.schema.enumerations import WAIT
 from moscope.workloads import registry
@@ -128,8 +128,10 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {which} ({WAIT.noun(one['class'])})"
         if has_writers(one) and "pair" in one:
             pair = one["pair"]
-            text += f", which {_at(pair['waiter'], pair['waiter_source'])} waits for"
-            text += f" and {_at(pair['writer'], pair['writer_source'])} writes"
+            part = of_pair(pair.get("share"))
+            it, begin = (" it", f"{part:.0%} of this where") if part else ("", "which")
+            text += f", {begin} {_at(pair['waiter'], pair['waiter_source'])} waits for{it}"
+            text += f" and {_at(pair['writer'], pair['writer_source'])} writes{it}"
         elif one["waiters"]:
             waiter = str(one["waiters"][0])
             place = next((place for place in one.get("waited_at", []) if place["function"] == waiter and place["source"]), None)
