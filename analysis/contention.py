@@ -32,10 +32,17 @@ PAIRS = """
         writer_inlined, waiter_inlined) = 1"""
 
 
+# The file with most of the waiting of a name of mapped files.
+FILES = f"""
+    WITH sums AS (SELECT entry AS name, kind, object, sum(waiting)::BIGINT AS weight FROM lines
+                  WHERE point = $1 AND kind = 'page cache' AND waiting > 0 GROUP BY ALL)
+    SELECT * FROM sums {{among}} QUALIFY object IS NOT NULL AND weight >= {MAIN} * sum(weight) OVER (PARTITION BY name, kind)"""
+
+
 def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, str], dict[str, Any]]:
     """By name and kind, of so many names with the most waiting: `shared`, if several fields or elements share the waiting, the object or
-    variable of the lines, or the field of all elements; and `pair`, writer and waiter with their source lines (empty where they are not
-    known) and their `share` of the waiting, if there is a writer."""
+    variable of the lines, or the field of all elements; `file`, if one has most of the waiting; and `pair`, writer and waiter with their
+    source lines (empty where they are not known) and their `share` of the waiting, if there is a writer."""
     columns, chosen = among("names", hottest)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in database.rows(FIELDS.format(by=columns, among=chosen), point):
@@ -43,6 +50,8 @@ def contention(database: Database, point: str, hottest: int) -> dict[tuple[str, 
         entry, one_field = row["name"], row["share"] >= MAIN
         shared = entry if one_field or not name.endswith(field) else whole(name, field)
         found[entry, row["kind"]] = {} if one_field and arrays.ANY not in entry else {"shared": shared}
+    for row in database.rows(FILES.format(among=chosen), point):
+        found.setdefault((row["name"], row["kind"]), {})["file"] = row["object"]
     for row in database.rows(PAIRS.format(by=columns, among=chosen), point):
         found[row["name"], row["kind"]]["pair"] = {"share": row["share"]} | {
             key: value for role in ("writer", "waiter") for key, value in (

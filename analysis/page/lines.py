@@ -47,7 +47,7 @@ def headline(p: Point) -> str:
     called = f"{' of' if many else ', that of'} {code(shared)}" if (shared := first["shared"]) else (
         f"{' of one name' if many else ''}, {code(first['name'])}")
     text = f"{begin}; <strong>{esc(percent(first['wait_share']))}</strong> of the waiting is for {which}{called}"
-    text += contenders(first)
+    text += (f" ({code(first['file'])})" if first["file"] else "") + contenders(first)
     if len(lines) == 1 or first["wait_share"] > ALMOST_ALL:
         return f"{text}."
     ten = sum(one["wait_share"] for one in lines[:SHOWN])

@@ -44,7 +44,8 @@ def hot_names(p: Point) -> list[Row]:
     """A row for each name and kind, those with the most waiting first: the columns of `names` (analysis/database.py), what (its largest
     objects), address (of a single line), writers and waiters [(function, share)], pairs [(writer, waiter, fs)], sources (rows of SOURCES),
     written_at, waited_at and after_writes (`analysis.places`), called_at (`callers`), and the measures of `hot_lines`; of the first row
-    alone, pair (writer, waiter), pair_share and shared (`analysis.contention`). If only run.json is left of a run, the hottest names in it."""
+    alone, pair (writer, waiter), pair_share, file and shared (`analysis.contention`). If only run.json is left of a run, the hottest names
+    in it."""
     found = p.database.rows("SELECT * FROM names WHERE point = ? ORDER BY waiting DESC, name, kind", p.name)
     if not found:
         return [_summary(one) for one in p.record.get("top_names") or [] if isinstance(one, dict)]
@@ -79,7 +80,7 @@ def _row(p: Point, one: Row, lines: list[Row], functions: dict[str, list[Row]], 
 def _contention(one: dict[str, Any]) -> Row:
     pair = one.get("pair")
     functions = tuple(str(pair[role]) for role in ("writer", "waiter") if role in pair) if isinstance(pair, dict) else ()
-    return {"shared": str(one.get("shared") or ""), "pair": functions if len(functions) == 2 else (),
+    return {"shared": str(one.get("shared") or ""), "file": str(one.get("file") or ""), "pair": functions if len(functions) == 2 else (),
             "pair_share": pair.get("share") if isinstance(pair, dict) else None}
 
 

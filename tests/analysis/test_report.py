@@ -333,6 +333,26 @@ def test_the_share_of_the_named_pair_is_given_unless_it_is_nearly_all(pairs: dic
     assert said.partition(" of this")[0].replace(" ", "") in run_lines.bottleneck(record, record["top_names"]).replace(" ", "")
 
 
+@pytest.mark.parametrize("files", [("rootfs:/tmp/a", "rootfs:/tmp/a", None), ("rootfs:/tmp/a", "rootfs:/tmp/b", None)])
+def test_a_line_of_the_page_cache_is_named_with_its_file_if_one_has_most_of_the_waiting(
+        files: tuple[str | None, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    from moscope.naming.columns import Tables
+    from moscope.runs import lines as run_lines
+    from moscope.runs import table
+
+    record, stats, found = synthetic_run.point("exim", "distro", 48)
+    of_cache = {**found["lines"][0], "name": "page cache rootfs", "kind": "page cache", "field": None}
+    found["lines"][:1] = [{**of_cache, "line": 64 * n, "object": file} for n, file in enumerate(files)]
+    said = "page cache rootfs (rootfs:/tmp/a)" if files.count("rootfs:/tmp/a") > 1 else "page cache rootfs"
+    assert ("of one name, " + said + ".") in visible(lines.headline(synthetic_run.made(record, stats, found)))
+    tables = Tables(**{name: rows for name, rows in synthetic_run.arrow(found).items() if name != "card"})
+    record["top_names"] = run_lines.Hottest(tables, lambda line: line).names(1)
+    record["bottleneck"] = run_lines.bottleneck(record, record["top_names"])
+    assert f" of it for {said} (true sharing)" in record["bottleneck"]
+    table.show({"machine": "m", "points": [record]})
+    assert f"{said}  true_sharing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("portion, shown, bare", [(0.5, "one cache line, that of p:lock", "the line of p:lock ("),
                                                   (0.7, "one cache line, p:lock.next", "p:lock.next (")])
 def test_a_line_whose_fields_share_the_waiting_is_called_after_their_object(portion: float, shown: str, bare: str) -> None:

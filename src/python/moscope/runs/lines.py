@@ -124,7 +124,7 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         waits = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes {waiting:.0%}"
     if waiting >= WORTH and waiting >= idle and hottest:
         one = hottest[0]
-        which = f"the {_lines(one['lines'])} of {one['shared']}" if "shared" in one else one["name"]
+        which = f"the {_lines(one['lines'])} of {one['shared']}" if "shared" in one else with_file(one)
         text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {which} ({WAIT.noun(one['class'])})"
         if has_writers(one) and "pair" in one:
             pair = one["pair"]
@@ -143,6 +143,11 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     if cycles["core"] > cycles["busy"]:
         return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory{also}"
     return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory{also}"
+
+
+def with_file(name: dict[str, Any]) -> str:
+    """A name of top_names, with the file that it is of."""
+    return f"{name['name']} ({name['file']})" if "file" in name else str(name["name"])
 
 
 def _lines(count: int) -> str:

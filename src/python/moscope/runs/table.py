@@ -7,6 +7,7 @@ from rich.table import Table
 
 from moscope import terminal
 from moscope.naming.own_code import WORTH_SHOWING, has_writers, said
+from moscope.runs.lines import with_file
 from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number
@@ -43,7 +44,7 @@ def show(document: dict[str, Any]) -> None:
             console.print(f"    {trend.said(p)}", soft_wrap=True)
         for name in p["top_names"][:5]:
             spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
-            console.print(f"    {name['wait_share']:>4.0%}  {name['name']}  {name['class']}{spin}", soft_wrap=True)
+            console.print(f"    {name['wait_share']:>4.0%}  {with_file(name)}  {name['class']}{spin}", soft_wrap=True)
             for text in places(name):
                 console.print(f"            {text}", soft_wrap=True)
     if "report" in document:
