@@ -16,6 +16,15 @@ OF_ONE_THREAD = ("kernel stack",)  # kinds of memory that belong to one thread a
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
 # Functions that take or release a lock which several readers hold at a time.
 READERS = re.compile(r"rdlock|rwlock_unlock|(down|up)_read|(read|shared)_(un)?lock|(un)?lock_shared|RwLock\w*>?::\w*read")
+# What is no counter, by its type: what it is, and what to do if several cores write it.
+POINTER = r"\*|ptr\b|^(h|l|p)?list_(head|node)$"
+NO_COUNTERS = (
+    (re.compile(r"cond(ition)?_(t|variable)|condvar", re.IGNORECASE), "a condition variable",
+     "Notify it only if a thread waits for it, or let fewer threads share it."),
+    (re.compile(POINTER), "a pointer",
+     "Give each thread or core a list or queue of its own, or use an algorithm that writes it less often."))
+COUNTER = ("If it is a counter, give each thread or core a copy on a line of its own and add the copies up when the value is read. "
+           "Otherwise, use an algorithm that writes it less often.")
 INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -87,8 +96,8 @@ def one_word(line: LineMap) -> Advice | None:
         cores = len(area.writers) if area.writers else 2 if _share(line, "true_sharing") >= MAIN else 0
         own = is_lock(area) or line.line["kind"] in OF_ONE_THREAD
         if area.written and cores > 1 and line.share(area.waiting) >= MAIN and not own and _share(line, "false_sharing") < MAIN:
-            return Advice("one_word", f"Several cores write {area.name}. Give each thread or core a copy on a line of its own and add the "
-                          "copies up when the value is read, or use an algorithm that writes it less often.", (area.name,))
+            what, change = next(((f", {what}", change) for of, what, change in NO_COUNTERS if of.search(area.type)), ("", COUNTER))
+            return Advice("one_word", f"Several cores write {area.name}{what}. {change}", (area.name,))
     return None
 
 

@@ -191,6 +191,16 @@ def test_one_field_that_several_cores_write_is_advised_to_be_one_copy_per_core(t
     assert "one_word" not in kinds(made(tmp_path, TWO, [pair(1, 0, 90)], [(0, 0, 1, True), (0, 0, 1, True)]))
 
 
+@pytest.mark.parametrize(("type_", "what", "copies"), [
+    ("long", "", True), ("", "", True), ("atomic_t", "", True), ("atomic<Node*>", ", a pointer", False),
+    ("llist_node *", ", a pointer", False), ("list_head", ", a pointer", False), ("condition_variable", ", a condition variable", False),
+    ("pthread_cond_t", ", a condition variable", False)])
+def test_copies_of_one_word_are_advised_for_what_may_be_a_counter_alone(tmp_path: Path, type_: str, what: str, copies: bool) -> None:
+    line = made(tmp_path, ((0, 8, "q.word", type_), (8, 56, "rest", "")), [pair(1, 0, 90)], [(0, 0, 1, True), (0, 1, 1, True)])
+    (found,) = [one for one in advice(line) if one.kind == "one_word"]
+    assert found.text.startswith(f"Several cores write q.word{what}. ") and ("add the copies up" in found.text) == copies
+
+
 @pytest.mark.parametrize(("name", "type_"), [("queue.lock", ""), ("queue.guard", "pthread_mutex_t")])
 def test_advice_on_a_lock_names_the_data_beside_it(tmp_path: Path, name: str, type_: str) -> None:
     line = made(tmp_path, ((0, 8, name, type_), (8, 8, "queue.head", "long"), (16, 48, "rest", "")),
