@@ -52,7 +52,7 @@ def false_sharing(line: LineMap) -> Advice | None:
     names = tuple(area.name for area in written)
     if array := array_of(written):
         return Advice("false_sharing", f"Elements of {array} that different cores write share this line. Align each element to 64 bytes, "
-                      f"so that it has lines of its own.{_others(line)}", (array, *names))
+                      f"so that it has lines of its own.{_others(line, array)}", (array, *names))
     fields = listed(names) if len(set(names)) > 1 else f"{names[0]} of several objects"
     return Advice("false_sharing", f"Different cores write {fields} in this line. Put each on a line of its own (align it to 64 "
                   f"bytes), or give each thread a copy.{_others(line)}", names)
@@ -195,9 +195,12 @@ def _is_only_read(line: LineMap, area: Area) -> bool:
     return not area.written and (area.beside or not unplaced_writers(line))
 
 
-def _others(line: LineMap) -> str:
-    """What functions write at bytes that are not known."""
-    functions = [code.function for code in unplaced_writers(line)]
+def _others(line: LineMap, array: str = "") -> str:
+    """What functions write at bytes that are not known. A function that accesses elements of `array`, which are to be aligned, writes
+    fields that move with their element."""
+    elements = [area for area in line.used if array and area.name.startswith(f"{array}[")]
+    inside = {code.function for area in elements for code in (*area.waits, *area.writes)}
+    functions = [code.function for code in unplaced_writers(line) if code.function not in inside]
     if not functions:
         return ""
     return f" What {listed(functions)} {'writes' if len(set(functions)) == 1 else 'write'} in this line needs another line, too."

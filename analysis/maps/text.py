@@ -101,7 +101,7 @@ def unplaced(one: LineMap) -> list[str]:
     """A sentence for each function that writes the line at bytes that are not known."""
     said = []
     for writer in unplaced_writers(one):
-        where = f" ({writer.source})" if writer.source else ""
+        where = f" ({writer.shown[0]})" if writer.source else ""
         said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
                     f"preceded the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
                     "the transactions that follow a write.")

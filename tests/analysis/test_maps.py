@@ -29,7 +29,7 @@ LINE = 0x1000
 STATS, FLAG = "server:stats[0].packets", "server:limit"
 Access = tuple[int, int, int, bool]  # byte, core, instruction, whether it writes
 PAIR = {"writer": pa.uint64(), "writer_function": pa.string(), "writer_source": pa.string(), "waiter_source": pa.string(),
-        "waiter_inlined": pa.string(), "offset": pa.uint8(), "accessed": pa.string()}
+        "waiter_inlined": pa.string(), "writer_inlined": pa.string(), "offset": pa.uint8(), "accessed": pa.string()}
 
 
 def pair(waiter: int, at: int, stall: int, writer: int | None = 1, count: int = 1, spin: int = 0) -> dict[str, Any]:
@@ -183,6 +183,23 @@ def test_advice_on_elements_of_an_array_names_the_array(tmp_path: Path) -> None:
     fields = ((0, 8, "s:stats[0].packets", "long"), (8, 8, "s:stats[1].packets", "long"), (16, 48, "rest", ""))
     line = made(tmp_path, fields, [pair(1, 0, 50), pair(1, 8, 50)], [(0, 0, 1, True), (8, 1, 1, True)])
     assert advice(line)[0].fields[0] == "s:stats" and "Elements of s:stats" in advice(line)[0].text
+
+
+@pytest.mark.parametrize(("function", "apart"), [("deposit", False), ("audit", True)])
+def test_what_a_user_of_elements_writes_at_unknown_bytes_moves_with_its_element(tmp_path: Path, function: str, apart: bool) -> None:
+    fields = ((0, 8, "s:bank[0].guard", "long"), (8, 8, "s:bank[1].guard", "long"), (16, 48, "rest", ""))
+    here = {"writer_function": function, "waiter_function": "deposit"}
+    line = made(tmp_path, fields, [{**pair(1, at, 50, writer=9), **here} for at in (0, 8)], [(0, 0, 1, True), (8, 1, 1, True)])
+    assert [code.function for code in line.unplaced] == [function]
+    assert advice(line)[0].text.endswith(" needs another line, too.") == apart
+
+
+def test_the_note_on_a_writer_with_unknown_bytes_gives_the_programs_own_source_line(tmp_path: Path) -> None:
+    here = {"writer_function": "p:deposit", "writer_source": "/usr/include/c++/12/bits/atomic_base.h:464",
+            "writer_inlined": "std::atomic<int>::store called at bank.cc:7; leave called at bank.cc:10"}
+    line = made(tmp_path, TWO, [{**pair(1, 0, 50, writer=9), **here}])
+    (note,) = text.unplaced(line)
+    assert note.startswith("p:deposit (bank.cc:7) has written this line")
 
 
 def test_one_field_that_several_cores_write_is_advised_to_be_one_copy_per_core(tmp_path: Path) -> None:
