@@ -62,7 +62,7 @@ def lock(line: LineMap) -> Advice | None:
     """The line is waited for because of a lock."""
     if line.line.get("fetch"):
         return None  # code, which is named after a function: pthread_mutex_lock+0x40
-    for area in sorted(line.used, key=lambda area: -area.waiting):
+    for area in sorted(line.used, key=lambda area: (not _named_lock(area), -area.waiting)):
         found = lock_of(area.name, area.kind)
         if not is_lock(area) or line.share(area.waiting) < NOTABLE:
             continue
@@ -71,9 +71,8 @@ def lock(line: LineMap) -> Advice | None:
             return Advice("lock", f"Cores wait in the queue of a lock: {name} is the node of a waiter and does not identify the lock. The "
                           "waiting functions and their callers do. Hold that lock for a shorter time, or split it so that fewer cores "
                           "compete for it.", (name,))
-        beside = [other.name for other in line.used if other is not area and other.written and not _code_of_locks_waits(other) and not (
-            found and lock_of(other.name, other.kind) == found)]
-        which = "is" if found or LOCK_TYPE.search(area.type) else "holds"
+        which = "is" if _named_lock(area) else "holds"
+        beside = [other.name for other in line.used if other is not area and other.written and not _belongs_to_locks(other, area)]
         if sum(code.waiting for code in area.waits if any(map(READERS.search, code.functions))) >= MAIN * max(area.waiting, 1):
             text = (f"{name} {which} a lock that readers share. Each reader writes it when it takes the lock and when it releases it, so "
                     "readers wait for each other even if they hold it only briefly. Give each core a lock on a line of its own, and let "
@@ -135,9 +134,22 @@ def advice(line: LineMap) -> list[Advice]:
     return [found for rule in RULES if (found := rule(line))]
 
 
+def _named_lock(area: Area) -> bool:
+    return bool(lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type))
+
+
+def _belongs_to_locks(other: Area, area: Area) -> bool:
+    """Whether `other` is part of the lock `area`, or another lock. The extent of a lock that is one by its code alone is not known: words
+    that code of locks waits for are its own."""
+    found = lock_of(area.name, area.kind)
+    if found and lock_of(other.name, other.kind) == found:
+        return True
+    return _code_of_locks_waits(other) and (_named_lock(other) or not _named_lock(area))
+
+
 def is_lock(area: Area) -> bool:
     """By its name, its type, or the code that waits for it and writes it."""
-    return bool(lock_of(area.name, area.kind) or LOCK_TYPE.search(area.type)) or _by_code_of_locks(area)
+    return _named_lock(area) or _by_code_of_locks(area)
 
 
 def _by_code_of_locks(area: Area) -> bool:

@@ -253,6 +253,15 @@ def test_data_that_comes_with_its_lock_is_to_be_moved_only_if_cores_wait_for_it(
     assert found.kind == "lock" and ("box.data[0]" in found.text) == ("box.data[0]" in found.fields) == named
 
 
+def test_a_count_that_takers_of_a_lock_wait_for_is_data_beside_it(tmp_path: Path) -> None:
+    fields = ((0, 4, "queues.waiters", "atomic_t"), (4, 4, "queues.lock", "spinlock"), (8, 56, "rest", ""))
+    pairs = [{**pair(n, at, 50, writer=n), "waiter_function": function} for n, at, function in (
+        (1, 0, "futex_q_lock"), (2, 4, "_raw_spin_lock"))]
+    (found,) = advice(made(tmp_path, fields, pairs, [(at, core, pc, True) for at, pc in ((0, 1), (4, 2)) for core in (0, 1)]))
+    assert found.kind == "lock" and found.fields == ("queues.lock", "queues.waiters")
+    assert "Its line also holds queues.waiters." in found.text
+
+
 def test_memory_that_functions_of_locks_wait_for_and_write_holds_a_lock(tmp_path: Path) -> None:
     def by(function: str, *rest: int) -> dict[str, Any]:
         return {**pair(*rest), "waiter_function": function}
