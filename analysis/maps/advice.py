@@ -100,6 +100,18 @@ def one_word(line: LineMap) -> Advice | None:
     return None
 
 
+def one_writer(line: LineMap) -> Advice | None:
+    """One core writes the field that the others wait for."""
+    for area in sorted(line.used, key=lambda area: -area.waiting)[:1]:
+        elsewhere = {code.function for code in unplaced_writers(line)} - {code.function for code in area.writes}
+        passed_on = _is_shared(line) and _share(line, "false_sharing") < MAIN and len(area.writers) == 1 and area.readers - area.writers
+        own = is_lock(area) or line.line["kind"] in OF_ONE_THREAD
+        if passed_on and line.share(area.waiting) >= MAIN and not elsewhere and not own:
+            return Advice("one_writer", f"One core writes {area.name} and others read it: the line moves for each new value, wherever it "
+                          "lies. Write it less often, or let each reader keep a copy that it renews less often.", (area.name,))
+    return None
+
+
 def read_mostly(line: LineMap) -> Advice | None:
     """A field that is only read lies beside one that is written."""
     written = [area for area in line.used if area.written]
@@ -127,7 +139,7 @@ def not_shared(line: LineMap) -> Advice | None:
     return Advice("not_shared", f"{why} Use less data, or store it in the order of its use; padding does not help.", ())
 
 
-RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, one_word, read_mostly, not_shared)
+RULES: tuple[Callable[[LineMap], Advice | None], ...] = (false_sharing, lock, one_word, one_writer, read_mostly, not_shared)
 
 
 def advice(line: LineMap) -> list[Advice]:

@@ -308,6 +308,20 @@ def test_a_lock_whose_readers_wait_most_is_not_to_be_held_shorter(tmp_path: Path
     assert found.kind == "lock" and ("readers share" in found.text) == shared == ("shorter time" not in found.text)
 
 
+@pytest.mark.parametrize(("accesses", "name", "miss", "holds"), [
+    ([(0, 3, 1, True), (0, 1, 2, False)], "page.seq", "true_sharing", True),
+    ([(0, 3, 1, True), (0, 1, 2, False)], "page.seq", "false_sharing", False),
+    ([(0, 3, 1, True), (0, 1, 2, False)], "page.seq", "capacity", False),
+    ([(0, 3, 1, True), (0, 3, 2, False)], "page.seq", "upgrade", False),  # by the writer alone
+    ([(0, 3, 1, True), (0, 1, 1, True), (0, 1, 2, False)], "page.seq", "true_sharing", False),
+    ([(0, 3, 1, True), (0, 1, 2, False)], "page.lock", "true_sharing", False)])
+def test_a_field_that_one_core_writes_for_others_is_advised_to_be_passed_on_less_often(
+        tmp_path: Path, accesses: list[Access], name: str, miss: str, holds: bool) -> None:
+    line = made(tmp_path, ((0, 8, name, "long"), (8, 56, "rest", "")), [pair(1, 0, 10), pair(2, 0, 80)], accesses, miss=miss)
+    found = [one for one in advice(line) if one.kind == "one_writer"]
+    assert bool(found) == holds and all(one.fields == (name,) and "One core writes page.seq" in one.text for one in found)
+
+
 def test_a_written_field_moves_away_from_one_that_is_only_read_as_fields_read_after_that_one_are_not_in_the_map(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 40), pair(2, 8, 60)], [(0, 0, 1, True), (8, 1, 2, False)], miss="false_sharing")
     (found,) = advice(line)
