@@ -71,6 +71,7 @@ def test_chains_that_end_in_functions_without_an_access_to_the_lines_are_said_to
 def test_chains_of_a_function_that_waits_less_itself_are_said_to_wait_for_stores_unless_chance_explains_it(
         point: Point, monkeypatch: pytest.MonkeyPatch, samples: int, note: str) -> None:
     # Each function has half of the waiting; of the chains, one has a third and the other two thirds.
+    monkeypatch.setattr(point.database, "entries", lambda _: {})
     monkeypatch.setattr(point.database, "rows", lambda *_: [{"waiter_function": f"down_{way}", "waiting": 5} for way in ("read", "write")])
     point.made["chains"] = [replace(one, samples=one.samples * samples // 9) for one in chains(point)]
     found = stores_note(point, "lock", "kernel symbol")
