@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Transactions beyond L1 and the stall that they cost, by class of miss, against core count."""
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -18,28 +19,46 @@ def draw(run: Run, wide: bool) -> Figure | None:
     rows, columns = (len(series), 2) if wide else (2 * len(series), 1)
     fig = style.figure(wide, 0.7 + (3.0 if wide else 2.8) * rows)
     axes = fig.subplots(rows, columns, squeeze=False).reshape(-1)
-    used = set()
+    panels = []
     for n, ((workload, kernel), points) in enumerate(series.items()):
         by_op = all(p.record.get("ops") for p in points)
-        per = "per operation" if by_op else "per ms of a core"
-        for ax, what, unit, scale in ((axes[2 * n], "count", "transactions", 1), (axes[2 * n + 1], "stall", "stall (µs)", FS_PER_US)):
-            style.horizontal_grid(ax)
-            bars = [{k: (p.attribution["classes"].get(k) or {}).get(what, 0) / scale / _divisor(p, by_op) for k in CLASSES} for p in points]
-            longest = max(sum(bar.values()) for bar in bars)
-            for x, bar in enumerate(bars):
-                bottom = 0.0
-                for k, value in bar.items():
-                    ax.bar(x, value, 0.6, bottom=bottom, color=style.color(k), edgecolor=style.color("page"), linewidth=0.6)
-                    bottom += value
-                    if value >= style.SEEN * longest > 0:
-                        used.add(k)
-            ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
-            ax.set_xlim(style.bar_limits(len(points)))
-            ax.set(xlabel="cores in use", ylabel=f"{unit} {per}")
+        for ax, what in ((axes[2 * n], "count"), (axes[2 * n + 1], "stall")):
             ax.set_title((f"{workload} on {kernel}: " if len(series) > 1 else "") + ("number" if what == "count" else "stall"))
+            panels.append((ax, what, (workload, by_op, what), points, [_bar(p, what, by_op) for p in points]))
+    # Panels of one workload and one unit have one scale, because a reader compares them.
+    longest: dict[tuple[str, bool, str], float] = {}
+    for *_, scale, _, bars in panels:
+        longest[scale] = max(longest.get(scale, 0.0), *(sum(bar.values()) for bar in bars))
+    used: set[str] = set()
+    for ax, what, scale, points, bars in panels:
+        used |= _panel(ax, bars, longest[scale])
+        ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
+        unit = "transactions" if what == "count" else "stall (µs)"
+        ax.set(xlabel="cores in use", ylabel=f"{unit} {'per operation' if scale[1] else 'per ms of a core'}")
     kinds = [k for k in CLASSES if k in used]
     style.legend_above(fig, [Patch(color=style.color(k)) for k in kinds], [style.LABELS[k] for k in kinds], 5 if wide else 3)
     return fig
+
+
+def _bar(p: Point, what: str, by_op: bool) -> dict[str, float]:
+    """The number or the stall of a point's misses, by class."""
+    unit = (FS_PER_US if what == "stall" else 1) * _divisor(p, by_op)
+    return {k: (p.attribution["classes"].get(k) or {}).get(what, 0) / unit for k in CLASSES}
+
+
+def _panel(ax: Axes, bars: list[dict[str, float]], longest: float) -> set[str]:
+    """Draws the bars on an axis for the longest one of all; returns the classes that are seen."""
+    style.horizontal_grid(ax)
+    used = set()
+    for x, bar in enumerate(bars):
+        bottom = 0.0
+        for k, value in bar.items():
+            ax.bar(x, value, 0.6, bottom=bottom, color=style.color(k), edgecolor=style.color("page"), linewidth=0.6)
+            bottom += value
+            if value >= style.SEEN * longest > 0:
+                used.add(k)
+    ax.set(xlim=style.bar_limits(len(bars)), ylim=(0, longest * 1.05 or 1))
+    return used
 
 
 def _divisor(p: Point, by_op: bool) -> float:

@@ -230,6 +230,17 @@ def test_the_times_of_two_kernels_have_one_scale(tmp_path: Path, wide: bool) -> 
     assert "12,345" in [text.get_text() for text in drawn("time-per-op", run, wide).axes[0].texts]
 
 
+@BOTH
+def test_misses_of_two_kernels_have_one_scale_that_begins_at_a_labelled_zero(tmp_path: Path, wide: bool) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(1, 4), kernels=("stock", "pk")))
+    for one in run.points[:2]:
+        one.attribution["classes"]["cold"]["stall"] *= 3
+        one.attribution["classes"]["cold"]["count"] *= 0
+    axes = drawn("misses", run, wide).axes
+    for ax, other in zip(axes[:2], axes[2:], strict=True):
+        assert ax.get_ylim() == other.get_ylim() and ax.get_ylim()[0] == 0 and 0 in ax.get_yticks()
+
+
 @pytest.mark.parametrize(("windows", "changed", "known"), [(3, {}, True), (1, {}, False), (3, {"stderr_per_s": None}, False)])
 def test_the_kernels_share_has_no_error_bar_where_the_error_is_unknown(windows: int, changed: dict[str, Any], known: bool) -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 48)
