@@ -3,6 +3,7 @@
 
 from analysis.comparison.pairs import FIGURES
 from analysis.tables.base import Row
+from moscope.wording import significant
 
 CAUSES = {"user": "busy, user", "kernel": "busy, kernel", "core": "core stall", "spin": "spinning", "memory": "memory stall",
           "without_class": "memory stall without a class"}
@@ -16,7 +17,7 @@ def cause(name: str) -> str:
 
 
 def amount(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
+    return significant(value, 4)
 
 
 def signed(value: float) -> str:

@@ -11,6 +11,7 @@ from analysis.comparison.words import change
 from analysis.figures import Spec
 from analysis.run_directory import Run
 from analysis.tables.differences import kernel_pairs, wait_per_operation
+from moscope.wording import significant
 
 MOST = 8
 
@@ -45,7 +46,7 @@ def _bars(ax: Axes, rows: list[tuple[str, str, float, float]], roles: list[str],
     for y, (_, _, *values) in enumerate(rows):
         for n, (value, role) in enumerate(zip(values, roles, strict=True)):
             ax.barh(y + 0.38 * (n - 0.5), value, 0.36, color=style.color(role), edgecolor=style.color("page"), linewidth=0.4)
-            ax.annotate(f"{value:,.0f}" if value >= 10 else f"{value:.2g}", (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
+            ax.annotate(significant(value, 2), (value, y + 0.38 * (n - 0.5)), xytext=(4, 0),
                         textcoords="offset points", va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [style.wrapped(name, 48 if wide else 20, 3) for _, name, *_ in rows], linespacing=1.1,
                   fontsize=9.5 if wide else 8.5)

@@ -12,6 +12,7 @@ from analysis import paper, style
 from analysis.comparison.pairs import figure
 from analysis.figures import Spec
 from analysis.run_directory import Point, Run
+from moscope.wording import significant
 
 
 def draw(run: Run, wide: bool) -> Figure | None:
@@ -49,8 +50,7 @@ def _bars(ax: Axes, points: list[Point], longest: float) -> None:
         user, system = p.number("user_us_per_op") or 0.0, p.number("system_us_per_op") or 0.0
         ax.bar(x, user, 0.6, color=style.color("user"), edgecolor=style.color("page"), linewidth=0.6)
         ax.bar(x, system, 0.6, bottom=user, color=style.color("kernel"), edgecolor=style.color("page"), linewidth=0.6)
-        text = f"{time(p):,.0f}" if time(p) >= 1000 else f"{time(p):.4g}"
-        ax.annotate(text, (x, time(p)), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
+        ax.annotate(significant(time(p), 4), (x, time(p)), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
     ax.set_xticks(range(len(points)), [str(p.cores) for p in points])
     ax.set_xlim(style.bar_limits(len(points)))
     ax.set_ylim(0, longest * 1.12 or 1)  # with room for the label of the highest bar

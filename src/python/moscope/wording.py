@@ -17,6 +17,13 @@ def decimals(value: float, digits: int = 3) -> int:
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else digits - 1
 
 
+def significant(value: float, digits: int) -> str:
+    """The value with so many significant digits, zeros at the end included, and with all digits in front of the decimal point."""
+    if not value:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#,.{digits}g}".removesuffix(".")
+
+
 def command_line(words: Iterable[str]) -> str:
     """The words as a shell reads them. A word with single quotes is in double quotes, unless a shell would replace its `!` there."""
     return " ".join('"' + re.sub(r'([\\"$`])', r"\\\1", word) + '"' if "'" in word and "!" not in word else shlex.quote(word)
