@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from analysis.comparison import words
-from analysis.page.document import HERE, theme
+from analysis.page.document import HERE, NO_SCRIPT, theme
 from analysis.page.markup import NARROW_SPACE, code, esc, table
 from analysis.tables.base import Row
 
@@ -29,7 +29,7 @@ def document(pairs: list[Row], alone: list[str], a: Path, b: Path) -> str:
     if len(pairs) > 1:
         buttons = "".join(f'<button type="button" data-point="c-{n}" aria-pressed="{"false" if n else "true"}">{esc(pair["b"])}</button>'
                           for n, pair in enumerate(pairs))
-        picker = f'<nav class="picker" aria-label="Pair that is shown"><div class="group">{buttons}</div></nav>'
+        picker = f'<nav class="picker" aria-label="Pair that is shown"><div class="group">{buttons}</div></nav>{NO_SCRIPT}'
     parts = "".join(f'<div class="point" data-of="c-{n}"{" hidden" if n else ""}>{section(pair)}</div>' for n, pair in enumerate(pairs))
     without = esc(", ".join(alone))
     left = f'<div class="notice" role="note">Not compared, as the other side has no such point: {without}</div>' if alone else ""

@@ -15,6 +15,9 @@ from moscope.runs.statistics import trend
 
 HERE = Path(__file__).parent
 MOST_NOTICES = 20
+# Beside the buttons of a picker.
+NO_SCRIPT = ('<noscript><p class="which">These buttons need JavaScript, which is switched off in this browser. A print of the page shows '
+             "what each of them chooses.</p></noscript>")
 # A figure as HTML; empty if the run has no data for it.
 Shown = Callable[[Spec, Run | Point], str]
 
@@ -64,7 +67,7 @@ def picker(run: Run, chosen: Point) -> str:
                           f'{p.cores}</button>' for p in points)
         series = f"{esc(workload)} on {esc(kernel)}"
         groups.append(f'<div class="group" role="group" aria-label="{series}"><span>{series}, cores</span>{buttons}</div>')
-    return f'<nav class="picker" aria-label="Point that is shown">{"".join(groups)}</nav>'
+    return f'<nav class="picker" aria-label="Point that is shown">{"".join(groups)}</nav>{NO_SCRIPT}'
 
 
 def per_point(run: Run, chosen: Point, content: Callable[[Point], str]) -> str:

@@ -18,7 +18,7 @@ from analysis import Run, RunDirectoryError, figures, load, tables
 from analysis.database import Database
 from analysis.maps import maps_of
 from analysis.page import lines
-from analysis.page.document import notices, points_table
+from analysis.page.document import notices, picker, points_table
 from analysis.report import write_report
 from analysis.tables.time_split import causes
 
@@ -50,6 +50,12 @@ def test_the_answer_comes_before_any_figure(whole: Path) -> None:
     said = visible(page[start:page.index("</p>", start)])
     assert "mount_lock" in said and "lock_mount_hash writes" in said and "lookup_mnt" in said and "29\u202f%" in said
     assert start < page.index("<svg")
+
+
+def test_buttons_that_choose_a_point_say_that_they_need_javascript(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(1, 2)))
+    assert "</nav><noscript>" in picker(run, run.points[0]) and "These buttons need JavaScript" in picker(run, run.points[0])
+    assert not picker(Run(Path(), {}, run.points[:1], []), run.points[0])
 
 
 def test_the_page_loads_no_other_files(whole: Path) -> None:

@@ -3,9 +3,12 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from moscope.stepping.page import html
 
 RACE = "c0 ld A@n0 | c1 st A@n0 | c13 st B@n3; c6 rmw A@n0 | c7 ld A@n0; c0 ld B@n3; c42 st A@n0"
 KINDS = ["transition", "message", "access", "invalidation", "moment"]
@@ -46,6 +49,15 @@ def test_random_steps_forth_and_back_end_where_a_straight_run_ends(race: Any) ->
     straight = race.evaluate("k => { moscope.seek(0); for (let i = 1; i <= k; i += 1) moscope.seek(i);"
                              " return JSON.stringify(moscope.state()); }", k)
     assert text == straight
+
+
+def test_without_javascript_the_page_says_that_it_needs_it(
+        browser: Any, history_of: Callable[[str], Document], tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(html(history_of(RACE)), encoding="utf-8")
+    page = browser.new_page(java_script_enabled=False)
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.locator("body").inner_text().startswith("This page shows nothing without JavaScript")
+    page.close()
 
 
 def test_a_step_back_returns_to_the_position_before(race: Any) -> None:
