@@ -120,7 +120,7 @@ class Point:
 
 @dataclass
 class Run:
-    """A run directory in memory; points in order of workload, kernel, cores."""
+    """A run directory in memory; points by workload and kernel, in the order in which the run was given them, and by cores."""
 
     path: Path
     record: dict[str, Any]
@@ -200,7 +200,8 @@ def load(path: str | Path, copied: bool = True) -> Run:
             problems.append("the folders of the points are missing: the report shows the points in run.json only")
     if record is None and not points:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: expected the folder that `moscope run --out` wrote")
-    points.sort(key=lambda p: (p.workload, p.kernel, p.cores))
+    workloads, kernels = ([str(key[n]) for key in listed] for n in (0, 1))
+    points.sort(key=lambda p: (_place(p.workload, workloads), _place(p.kernel, kernels), p.cores))
     database = Database(folders, copied)
     for p in points:
         p.database, p.of_paper, p.config = database, paper.is_of(record or {}), (record or {}).get("config") or {}
@@ -218,6 +219,11 @@ def is_point(path: Path) -> bool:
 def _points_of_sweep(path: Path) -> str:
     found = sorted(str(file.parent) for file in path.glob("points/*/point.json"))
     return ", ".join(found[:MOST_NAMES]) + (" ..." if len(found) > MOST_NAMES else "") if found else "it has no points of `moscope run`"
+
+
+def _place(name: str, given: list[str]) -> tuple[int, str]:
+    """Sorts names in the order in which they were given, and behind them those that were not, by the alphabet."""
+    return given.index(name) if name in given else len(given), name
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:

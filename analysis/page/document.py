@@ -47,10 +47,7 @@ def theme() -> str:
 def default_point(run: Run) -> Point | None:
     """The point shown first: the most cores of the run's first workload and kernel."""
     detailed = [p for p in run.points if p.stats or p.record.get("top_lines")]
-    first = [(p.workload, p.kernel) for p in detailed or run.points]
-    wanted = run.record.get("points") or []
-    listed = [(str(w.get("workload")), str(w.get("kernel"))) for w in wanted if isinstance(w, dict)]
-    key = next((k for k in listed if k in first), first[0] if first else None)
+    key = next(((p.workload, p.kernel) for p in detailed or run.points), None)
     return max((p for p in run.points if (p.workload, p.kernel) == key), key=lambda p: p.cores, default=None)
 
 

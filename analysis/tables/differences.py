@@ -7,14 +7,16 @@ from analysis.tables.base import Row, Table, key, table
 from analysis.tables.functions import waiting_functions
 from analysis.tables.names import hot_names
 
+PAPERS = {"stock", "pk"}  # the kernels that the paper compares
+
 
 def kernel_pairs(run: Run) -> list[tuple[Point, Point]]:
     """For each workload measured on several kernels, the two to compare, on the most cores that both have: stock and pk
-    where they are there, else the first two."""
+    where they are there, else the first two; each in the order of the run."""
     found = []
     for workload in dict.fromkeys(p.workload for p in run.points):
         kernels = {k: points for (w, k), points in run.series().items() if w == workload}
-        pair = ("stock", "pk") if {"stock", "pk"} <= kernels.keys() else tuple(kernels)[:2]
+        pair = tuple(k for k in kernels if k in PAPERS) if kernels.keys() >= PAPERS else tuple(kernels)[:2]
         if len(pair) < 2:
             continue
         first, second = ({p.cores: p for p in kernels[k]} for k in pair)

@@ -20,6 +20,7 @@ from analysis.maps import maps_of
 from analysis.page import lines
 from analysis.page.document import notices, picker, points_table
 from analysis.report import write_report
+from analysis.tables.differences import kernel_pairs
 from analysis.tables.time_split import causes
 
 
@@ -56,6 +57,15 @@ def test_buttons_that_choose_a_point_say_that_they_need_javascript(tmp_path: Pat
     run = load(synthetic_run.write_run(tmp_path / "run", cores=(1, 2)))
     assert "</nav><noscript>" in picker(run, run.points[0]) and "These buttons need JavaScript" in picker(run, run.points[0])
     assert not picker(Run(Path(), {}, run.points[:1], []), run.points[0])
+
+
+@pytest.mark.parametrize("kernels", [("stock", "pk"), ("pk", "stock"), ("upstream", "stock", "distro")])
+def test_kernels_have_the_order_in_which_the_run_was_given_them(tmp_path: Path, kernels: tuple[str, ...]) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(4, 1), kernels=kernels))
+    assert [(p.kernel, p.cores) for p in run.points] == [(kernel, cores) for kernel in kernels for cores in (1, 4)]
+    assert [tuple(p.kernel for p in pair) for pair in kernel_pairs(run)] == [kernels[:2]]
+    (run.path / "run.json").unlink()
+    assert load(run.path).kernels == sorted(kernels)
 
 
 def test_the_page_loads_no_other_files(whole: Path) -> None:
