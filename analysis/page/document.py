@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from analysis import style
 from analysis.described import CLASSES, MISS_CLASS, TIME_KIND, WAITS
@@ -11,6 +12,7 @@ from analysis.figures import Spec
 from analysis.page import flames, lines, waiting
 from analysis.page.markup import code, esc, number, percent, table
 from analysis.run_directory import Point, Run
+from moscope.runs.options import MEMORY
 from moscope.runs.statistics import trend
 
 HERE = Path(__file__).parent
@@ -96,11 +98,19 @@ def points_table(run: Run) -> str:
     return table("All points", head, rows, (2, *range(4, len(head))))
 
 
+def simulated(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without the machine file's size of memory, if the points have sizes of their own."""
+    points, described = config.get("points"), config.get("description")
+    if not points or not isinstance(described, dict) or not all(MEMORY in p for p in points):
+        return config
+    return {**config, "description": {key: value for key, value in described.items() if key != MEMORY}}
+
+
 def configuration(run: Run) -> str:
     config = run.record.get("config")
     if not config:
         return ""
-    text = json.dumps(config, indent=1, ensure_ascii=False)
+    text = json.dumps(simulated(config), indent=1, ensure_ascii=False)
     if len(text) > 60000:
         text = text[:60000] + "\n… run.json has the rest"
     return f'<details class="more"><summary>Configuration of the run</summary><pre class="scroll" tabindex="0">{esc(text)}</pre></details>'

@@ -18,7 +18,7 @@ from analysis import Run, RunDirectoryError, figures, load, tables
 from analysis.database import Database
 from analysis.maps import maps_of
 from analysis.page import lines
-from analysis.page.document import notices, picker, points_table
+from analysis.page.document import configuration, notices, picker, points_table
 from analysis.report import write_report
 from analysis.tables.differences import kernel_pairs
 from analysis.tables.time_split import causes
@@ -66,6 +66,14 @@ def test_kernels_have_the_order_in_which_the_run_was_given_them(tmp_path: Path, 
     assert [tuple(p.kernel for p in pair) for pair in kernel_pairs(run)] == [kernels[:2]]
     (run.path / "run.json").unlink()
     assert load(run.path).kernels == sorted(kernels)
+
+
+def test_the_configuration_has_the_size_of_memory_that_was_simulated(tmp_path: Path) -> None:
+    run = load(synthetic_run.write_run(tmp_path / "run", cores=(1,)))
+    run.record["config"] |= {"points": [{"memory_per_node": "512MiB"}], "description": {"chips": "8", "memory_per_node": "8GiB"}}
+    assert "512MiB" in configuration(run) and "8GiB" not in configuration(run) and "chips" in configuration(run)
+    run.record["config"]["points"] = []
+    assert "8GiB" in configuration(run)
 
 
 def test_the_page_loads_no_other_files(whole: Path) -> None:
