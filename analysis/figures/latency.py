@@ -80,7 +80,8 @@ def _references(ax: Axes, buckets: int, wide: bool) -> Line2D:
 
 
 def caption(point: Point) -> str:
-    text = "All transactions of all cores in the measured windows."
+    text = "All transactions of all cores in the measured windows. Segments: " + "; ".join(
+        f"{SEGMENT.short(s)}, {SEGMENT.label(s)}" for s in SEGMENT.names if s in (point.attribution.get("segments") or {})) + "."
     if point.of_paper:
         text += (" Dotted lines mark the idle load latencies published for the machine. Transactions slower than the farthest DRAM "
                  "waited in queues or for other cores.")

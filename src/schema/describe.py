@@ -54,7 +54,7 @@ class Member:
 
     sentence: str
     label: str = ""  # in reports; the name with spaces if empty
-    short: str = ""  # on an axis; the label if empty
+    short: str = ""  # on an axis, in a column or a bar; the name with spaces if empty
     noun: str = ""  # in a sentence; the label if empty
     colours: tuple[str, str] | None = None  # #rrggbb on a light and on a dark page
     rank: int = 0  # place in stacked bars and legends; members of the same rank keep their order
@@ -97,8 +97,8 @@ class Enumeration:
         return self[name].label or name.replace("_", " ")
 
     def short(self, name: str) -> str:
-        """A member on an axis."""
-        return self[name].short or self.label(name)
+        """A member on an axis, in a column or a bar."""
+        return self[name].short or name.replace("_", " ")
 
     def noun(self, name: str) -> str:
         """A member in a sentence."""

@@ -4,17 +4,17 @@
 from moscope.schema.describe import Enumeration, Member
 
 SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes.", {
-    "queue": Member("waiting for buffers, link arbitration and credits", "waiting for buffers and links", "waiting in queues",
+    "queue": Member("waiting for buffers, link arbitration and credits", "waiting for buffers and links",
                     colours=("#bab0ac", "#bab0ac")),
-    "cache": Member("lookups and transfers in the requestor's cache hierarchy", "caches of the requestor", "caches",
+    "cache": Member("lookups and transfers in the requestor's cache hierarchy", "caches of the requestor",
                     colours=("#4e79a7", "#4e79a7")),
-    "crossbar": Member("transit through the crossbars of the chips", "crossbars of the chips", "crossbars", colours=("#76b7b2", "#76b7b2")),
-    "link": Member("serialization and flight on HyperTransport links", "HyperTransport links", "links", colours=("#f28e2b", "#f28e2b")),
-    "home_queue": Member("waiting at the home node", "waiting at the home node", "waiting at home", colours=("#9c755f", "#9c755f")),
+    "crossbar": Member("transit through the crossbars of the chips", "crossbars of the chips", colours=("#76b7b2", "#76b7b2")),
+    "link": Member("serialization and flight on HyperTransport links", "HyperTransport links", colours=("#f28e2b", "#f28e2b")),
+    "home_queue": Member("waiting at the home node", "waiting at the home node", colours=("#9c755f", "#9c755f")),
     "probe_filter": Member("request handling and probe filter lookup in the home agent", "home agent and probe filter",
-                           "probe filter", colours=("#b07aa1", "#b07aa1")),
-    "dram": Member("DRAM access, including the wait in the DRAM queue", "DRAM", colours=("#59a14f", "#59a14f")),
-    "responder": Member("caches that answer probes", "caches that answer probes", "answering core", colours=("#e15759", "#e15759")),
+                           colours=("#b07aa1", "#b07aa1")),
+    "dram": Member("DRAM access, including the wait in the DRAM queue", "DRAM access", colours=("#59a14f", "#59a14f")),
+    "responder": Member("caches that answer probes", "caches that answer probes", colours=("#e15759", "#e15759")),
 })
 
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {

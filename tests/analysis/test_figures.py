@@ -16,6 +16,7 @@ from matplotlib.patches import FancyArrowPatch, Patch
 from PIL import Image
 
 from analysis import Point, Run, figures, filters, load, paper, style
+from analysis.described import SEGMENT
 from analysis.figures import all_figures, hot_lines, topology, writer_waiter
 from analysis.tables.card import moments
 from analysis.tables.time_split import causes
@@ -319,6 +320,12 @@ def test_a_png_has_the_resolution_with_which_it_is_as_wide_as_drawn() -> None:
 
 def test_many_lines_of_a_name_are_counted_with_commas() -> None:
     assert hot_lines.label({"name": "heap", "lines": 200000, "waited": 158811}, True) == "heap (158,811 lines)"
+
+
+def test_segments_of_latencies_have_the_names_of_the_columns_of_latency(point: Point) -> None:
+    names = {text.get_text() for text in drawn("latency", point, True).axes[1].get_yticklabels()}
+    assert {"queue", "home queue", "dram"} <= names == {SEGMENT.short(s) for s in point.attribution["segments"]}
+    assert "home queue, waiting at the home node" in next(f for f in all_figures() if f.name == "latency").caption_of(point)
 
 
 def test_the_legend_of_misses_leaves_out_invisible_classes(point: Point) -> None:

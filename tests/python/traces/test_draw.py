@@ -45,6 +45,16 @@ def test_a_png_loads_no_plotting_library() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONPATH": str(paths.import_dir())})
 
 
+def test_the_legend_explains_the_name_of_a_segment_that_its_bar_has() -> None:
+    access = {"home": 0, "step": 0, "issued": 0, "done": 900, "text": "c0 ld A@n0", "op": "ld", "line": "A@n0", "address": "0x0", "core": 0,
+              "latency_cycles": 900.0, "latency_ns": 375.0, "latency_fs": 900, "supplier": "own", "hops": 0, "supplier_number": None,
+              "segments": [{"name": "home_queue", "fs": 800, "cycles": 800.0}, {"name": "dram", "fs": 100, "cycles": 100.0}]}
+    document = {"script": "c0 ld A@n0", "machine": "small", "protocol": "MSI", "controllers": [], "permissions": {}, "accesses": [access],
+                "transitions": [], "messages": [], "clock": {"core_period_fs": [1, 1]}, "vnets": {}}
+    texts = [shape.text for shape in diagram.draw(document).shapes if isinstance(shape, Text)]
+    assert {"home queue 800.0", "home queue: waiting at the home node", "dram: DRAM access"} <= set(texts)
+
+
 def test_a_picture_that_is_too_large_to_be_read_is_refused_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagram, "draw", lambda document: Drawing(700, 30001))
     document: dict[str, Any] = {"accesses": [{}] * 50}

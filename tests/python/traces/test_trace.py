@@ -207,7 +207,7 @@ def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path
     assert got.returncode == 0, got.stderr
     svg = ElementTree.parse(tmp_path / "t.svg").getroot()
     texts = " ".join("".join(t.itertext()) for t in svg.iter("{http://www.w3.org/2000/svg}text"))
-    for word in ("Directory 0", "core 6", "c6 ld A@n0", "waiting at the home node", "with data"):
+    for word in ("Directory 0", "core 6", "c6 ld A@n0", "home queue: waiting at the home node", "with data"):
         assert word in texts, word
     width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
     for box in svg.iter("{http://www.w3.org/2000/svg}rect"):

@@ -10,8 +10,8 @@ from moscope.experiment import Subject
 from moscope.latencies.bandwidth import Bandwidth
 from moscope.latencies.references import note
 from moscope.latencies.rows import Row, measuring_core, served_elsewhere
-from moscope.traces.text import SEGMENTS
-from moscope.wording import decimals
+from moscope.schema.enumerations import SEGMENT
+from moscope.wording import significant
 
 
 def row_json(row: Row, trace: str) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
     console = terminal.console(width=WIDTH)
     table = Table(title=f"{subject.machine.name}, {subject.protocol}: idle load latency of core {measuring_core(subject.machine)}"
                         " in core cycles", box=box.SIMPLE_HEAD, title_justify="left")
-    used = [name for name in SEGMENTS if any(s["name"] == name for r in rows for s in r.segments)]
-    for heading in ("", "reference", "source", "measured", "off", "recomputed", *(n.replace("_", " ") for n in used)):
+    used = [name for name in SEGMENT.names if any(s["name"] == name for r in rows for s in r.segments)]
+    for heading in ("", "reference", "source", "measured", "off", "recomputed", *map(SEGMENT.short, used)):
         table.add_column(heading, justify="left" if heading in ("", "source") else "right", no_wrap=not heading)
     said = remarks(rows, home_type(subject))
     for r in rows:
@@ -87,7 +87,7 @@ def print_tables(subject: Subject, rows: list[Row], bandwidths: list[Bandwidth],
         for b in bandwidths:
             off, colour = difference(b.measured, b.load.reference)
             table.add_row(b.load.name, "" if b.load.reference is None else f"{b.load.reference:g}", b.load.source or "",
-                          f"{b.measured:.{decimals(b.measured)}f}", Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
+                          significant(b.measured, 3), Text(off, colour), f"{b.load.in_flight} per core", f"{b.latency:.0f}",
                           f"{b.limit.name}: {b.limit.why}")
         terminal.print_table(console, table)
     if remark := note(subject.machine, subject.sets, bool(bandwidths)):

@@ -173,10 +173,10 @@ def _step_title(drawing: Drawing, document: Document, step: list[dict[str, Any]]
         x, width = 16.0, right - 24.0
         total = max(1, access["latency_fs"])
         for s in access["segments"]:
-            meaning, colour = SEGMENTS.get(s["name"], (s["name"], "#888888"))
+            short, meaning, colour = SEGMENTS.get(s["name"], (s["name"], s["name"], "#888888"))
             long = width * s["fs"] / total
             drawing.add(Box(x, y, max(0.5, long - 1), 16, colour, tip=f"{meaning}: {s['cycles']:.1f} cycles"))
-            for label in (f"{s['name'].replace('_', ' ')} {s['cycles']:.1f}", f"{s['cycles']:.0f}"):
+            for label in (f"{short} {s['cycles']:.1f}", f"{s['cycles']:.0f}"):
                 if text_width(label, 10, True) + 6 < long:
                     drawing.add(Text(x + long / 2, y + 12, label, 10, "#ffffff", "middle", bold=True))
                     break
@@ -282,7 +282,7 @@ def _dram_at_work(drawing: Drawing, plan: Plan, window: tuple[int, int], time: _
         if m["from"].startswith("DRAM") and window[0] <= m["sent"] < window[1] and m["cause"] is not None:
             x = plan.lanes[plan.lane(m["from"])].x
             drawing.add(Line(x, time.at[asked[m["cause"]]["deliveries"][0]["at"]], x, time.at[m["sent"]],
-                             SEGMENTS["dram"][1], 7.0))
+                             SEGMENTS["dram"][2], 7.0))
 
 
 def _names_of_fans(plan: Plan, arrows: list[Arrow]) -> dict[int, str]:
@@ -386,9 +386,10 @@ def _legend(drawing: Drawing, plan: Plan, y: float, right: float) -> float:
     drawing.add(Box(x, y - 12, 46, 15, "#ffffff", "#8b95a1", 7), Text(x + 23, y - 1, "I \u2192 S", 9.5, INK, "middle", bold=True),
                 Text(x + 52, y, event, 10, INK))
     x, y = 16.0, y + 20
-    for name, (meaning, colour) in SEGMENTS.items():
+    for name, (short, meaning, colour) in SEGMENTS.items():
         if any(s["name"] == name for a in plan.document["accesses"] for s in a["segments"]):
-            room(30 + text_width(meaning, 10))
-            drawing.add(Box(x, y - 10, 12, 12, colour), Text(x + 17, y, meaning, 10, INK))
-            x += 34 + text_width(meaning, 10)
+            text = f"{short}: {meaning}"
+            room(30 + text_width(text, 10))
+            drawing.add(Box(x, y - 10, 12, 12, colour), Text(x + 17, y, text, 10, INK))
+            x += 34 + text_width(text, 10)
     return y

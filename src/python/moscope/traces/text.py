@@ -16,8 +16,8 @@ from moscope.traces.script import LINE, OPS
 
 Document = dict[str, Any]
 
-# Segments of a latency, with their meaning and the colour in text and diagrams.
-SEGMENTS = {name: (SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
+# Segments of a latency: the short name, the meaning, and the colour in text and diagrams.
+SEGMENTS = {name: (SEGMENT.short(name), SEGMENT.label(name), (SEGMENT[name].colours or ("#888888",))[0]) for name in SEGMENT.names}
 NEVER = 2**63
 MANY = 4  # more destinations than this are counted, not named
 
@@ -238,9 +238,9 @@ def print_segments(console: Any, document: Document, access: dict[str, Any]) -> 
                        f"supplied by {supplier_text(document, access)}, {hops_text(access['hops'])}{said}", "bold"))
     longest = max((s["fs"] for s in access["segments"]), default=1)
     for s in access["segments"]:
-        meaning, colour = SEGMENTS.get(s["name"], (s["name"], "white"))
+        short, meaning, colour = SEGMENTS.get(s["name"], (s["name"], "", "white"))
         bar = "#" * max(1, round(30 * s["fs"] / longest))
-        console.print(Text(f"{s['cycles']:9.1f} {s['fs'] / FS_PER_NS:9.2f}  {s['name']:<12} {meaning:<30} "),
+        console.print(Text(f"{s['cycles']:9.1f} {s['fs'] / FS_PER_NS:9.2f}  {short:<12}  {meaning:<30} "),
                       Text(bar, colour), sep="")
     total = sum(s["fs"] for s in access["segments"])
     console.print(Text(f"{access['latency_cycles']:9.1f} {total / FS_PER_NS:9.2f}  total: the latency of the access", "dim"))
