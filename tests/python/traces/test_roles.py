@@ -44,6 +44,12 @@ def test_the_lifeline_of_a_device_is_that_of_the_machine_with_its_role() -> None
     assert plan.lanes[plan.lane("device 1")].chip == 1
 
 
+def test_lifelines_have_the_names_that_controllers_have_in_text() -> None:
+    plan = Plan({"controllers": [CACHE, SHARED, HOME], "permissions": {}, "accesses": [], "transitions": [], "messages": []})
+    names = ["L0Cache-3", "L3Cache-1", "RegionDir-1", "DRAM-1", "core 3"]
+    assert [plan.lanes[plan.lane(name)].title for name in names] == names
+
+
 def test_a_store_whose_core_had_the_line_names_no_supplier() -> None:
     access = {**ACCESS, "op": "st", "supplier": "L0Cache", "supplier_number": None, "supplier_chip": None,
               "segments": [{"name": "crossbar", "fs": 900}]}

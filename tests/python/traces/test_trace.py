@@ -15,7 +15,7 @@ from moscope.traces import diagram, text
 from moscope.traces import document as trace_document
 from moscope.traces import part as parts
 from moscope.traces.document import UNFINISHED
-from moscope.traces.draw import to_svg
+from moscope.traces.draw import Box, Text, text_width, to_svg
 from moscope.traces.script import ScriptAccess
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -207,7 +207,7 @@ def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path
     assert got.returncode == 0, got.stderr
     svg = ElementTree.parse(tmp_path / "t.svg").getroot()
     texts = " ".join("".join(t.itertext()) for t in svg.iter("{http://www.w3.org/2000/svg}text"))
-    for word in ("Directory 0", "core 6", "c6 ld A@n0", "home queue: waiting at the home node", "with data"):
+    for word in ("Directory-0", "L1Cache-6", "DRAM-0", "core 6", "c6 ld A@n0", "home queue: waiting at the home node", "with data"):
         assert word in texts, word
     width, height = float(svg.attrib["width"]), float(svg.attrib["height"])
     for box in svg.iter("{http://www.w3.org/2000/svg}rect"):
@@ -215,6 +215,16 @@ def test_diagrams_are_whole_files_of_their_kind(moscope: Moscope, tmp_path: Path
         assert float(box.attrib.get("y", 0)) + float(box.attrib["height"]) <= height + 1
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.png", "t.svg"]
+
+
+def test_the_name_of_a_message_covers_no_state(moscope: Moscope) -> None:
+    shapes = diagram.draw(trace(moscope, "c0 ld A@n7; c13 st A@n7 | c14 st A@n7; c20 rmw B@n2")).shapes
+    boxes = [one for one in shapes if isinstance(one, Box) and one.fill == "#ffffff" and one.height == diagram.PILL]
+    names = [one for one in shapes if isinstance(one, Text) and one.halo and one.tip and one.anchor == "middle" and one.size == 10]
+    assert len(boxes) > 10 and len(names) > 10
+    for name in names:
+        half = text_width(name.text, name.size, name.bold) / 2 - 1
+        assert not [box for box in boxes if box.x - half < name.x < box.x + box.width + half and box.y < name.y - 2 < box.y + box.height]
 
 
 def test_a_broadcast_to_all_chips_can_be_drawn(moscope: Moscope, tmp_path: Path) -> None:

@@ -318,15 +318,21 @@ def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halve
     # The name is near the beginning of its arrow, above it; further along if another name is already there.
     width = text_width(name, 10, a.data)
     length = abs(x2 - x1)
+    in_box = max(0.0, (halves.get((a.source, a.sent)) or 0.0) - abs(x1 - plan.lanes[a.source].x))  # of the arrow's beginning
+    places = []
     for below, share in [(0.0, s) for s in SHARES] + [(14.0, s) for s in SHARES]:
-        near = max(0.0, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
-        x = x1 + direction * (near + width / 2)
+        near = max(in_box, min(5 + share * length, (length - width) / 2 if share == 0.0 else length - width - 10))
         # Above (or below) the part of the arrow that the name covers.
         y = y1 + slope * (near if (slope > 0) == (below == 0.0) else near + width) - 4 + below
-        if all(abs(x - lx) > (width + lw) / 2 - 3 or abs(y - ly) > 11 for lx, ly, lw in labels):
-            break
+        places.append((x1 + direction * (near + width / 2), y))
+    x, y = min(places, key=lambda place: _covered(*place, width, labels))
     labels.append((x, y, width))
     return Text(x, y, name, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip)
+
+
+def _covered(x: float, y: float, width: float, labels: list[tuple[float, float, float]]) -> float:
+    """The area of names that a name at a place would cover; 0 if the place is free."""
+    return sum(max(0.0, (width + lw) / 2 - 3 - abs(x - lx)) * max(0.0, 11 - abs(y - ly)) for lx, ly, lw in labels)
 
 
 def _to_edge(half_box: float | None, dx: float, dy: float) -> float:

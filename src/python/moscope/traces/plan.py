@@ -96,12 +96,12 @@ class Plan:
         elif kind == "DRAM":
             chip = next(c["chip"] for c in self.controllers.values()
                         if c["version"] == int(number) and is_home(c))
-            self.lanes[name] = Lane(name, f"DRAM {number}", chip, (9, 0), "")
+            self.lanes[name] = Lane(name, name, chip, (9, 0), "")
         else:
             c = self.controllers[name]
             # A core's caches are beside their core.
             rank = (0, c["core"]) if c["core"] is not None else (6, 0) if is_home(c) else (3, self.shared.index(kind))
-            self.lanes[name] = Lane(name, f"{kind} {number}", c["chip"], rank, kind)
+            self.lanes[name] = Lane(name, name, c["chip"], rank, kind)
         return name
 
     def _arrows(self) -> list[Arrow]:
