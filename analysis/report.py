@@ -9,7 +9,7 @@ from analysis import episodes, style, tables
 from analysis.figures import Spec, all_figures
 from analysis.page.document import default_point, document, identity
 from analysis.page.lines import where
-from analysis.page.markup import esc
+from analysis.page.markup import esc, prose
 from analysis.run_directory import Point, Run, RunDirectoryError, load, unwritable
 from moscope.aside import write_whole
 from moscope.errors import UserError
@@ -55,7 +55,7 @@ def _render(run: Run, spec: Spec, subject: Run | Point) -> str:
     if narrow is None:
         return ""
     drawn += style.svg(narrow, f"{key}-narrow", spec.title, "narrow")
-    return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{esc(spec.caption_of(subject))}</figcaption>{drawn}</figure>'
+    return f'<figure id="{esc(key)}"><h3>{esc(spec.title)}</h3><figcaption>{prose(spec.caption_of(subject))}</figcaption>{drawn}</figure>'
 
 
 def main(arguments: list[str]) -> int:

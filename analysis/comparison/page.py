@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A comparison as one HTML file, in the style of the report."""
 
-import re
 from pathlib import Path
 
 from analysis.comparison import words
 from analysis.page.document import HERE, NO_SCRIPT, theme
-from analysis.page.markup import NARROW_SPACE, code, esc, table
+from analysis.page.markup import code, esc, prose, table
 from analysis.tables.base import Row
 
 MOST = 25
@@ -42,22 +41,17 @@ def document(pairs: list[Row], alone: list[str], a: Path, b: Path) -> str:
             f"{left}{picker}{parts}</main><script>{script}</script></body></html>\n")
 
 
-def said(text: str) -> str:
-    """With a minus sign in front of numbers, and no line break before a unit."""
-    return esc(re.sub(r"(?<![\w)])-(?=\d)", "\u2212", text).replace(" %", f"{NARROW_SPACE}%").replace(" µs", f"{NARROW_SPACE}µs"))
-
-
 def section(pair: Row) -> str:
     sides = f'<p class="sides"><b>A</b>{esc(pair["a"])}<br><b>B</b>{esc(pair["b"])}</p>'
-    rows = [(code(name), said(a), said(b), said(change), esc(mark)) for name, a, b, change, mark in words.figures(pair)]
+    rows = [(code(name), prose(a), prose(b), prose(change), esc(mark)) for name, a, b, change, mark in words.figures(pair)]
     figures = table("Figures", ("figure", "A", "B", "difference", "remark"), rows, (1, 2, 3))
     options = table("Configuration", ("key", "A", "B"), [(code(row["key"]), *(esc("–" if row[s] is None else row[s]) for s in "ab"))
                                                          for row in pair["configuration"]])
     lists = "".join(f"<section><h2>{title}</h2><p class=\"unit\">{esc(pair['unit'])}</p>{_list(pair, name, what)}</section>"
                     for name, title, what in words.LISTS)
     same = '<p class="none">No recorded option differs.</p>'
-    return (f'{sides}<p class="headline">{said(words.headline(pair))}</p>'
-            f'{"".join(f"<p>{said(text)}</p>" for text in words.notes(pair))}'
+    return (f'{sides}<p class="headline">{prose(words.headline(pair))}</p>'
+            f'{"".join(f"<p>{prose(text)}</p>" for text in words.notes(pair))}'
             f'<section><h2>Figures</h2><p class="unit">{esc(NOTE)}</p>{figures}</section>'
             f"{lists}<section><h2>What differs in configuration</h2>{options if pair['configuration'] else same}</section>")
 
@@ -65,10 +59,10 @@ def section(pair: Row) -> str:
 def _list(pair: Row, name: str, what: str) -> str:
     rows = words.shown(pair, name, MOST)
     most = max((abs(row["difference"]) for row in rows), default=0.0) or 1.0
-    cells = [(_name(name, row), words.amount(row["a"]), words.amount(row["b"]), said(words.signed(row["difference"])), _bar(row, most),
+    cells = [(_name(name, row), words.amount(row["a"]), words.amount(row["b"]), prose(words.signed(row["difference"])), _bar(row, most),
               esc(words.remark(pair, row))) for row in rows]
     whole = pair["whole"]
-    sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{said(words.signed(whole['difference']))}</b>")
+    sums = (words.amount(whole["a"]), words.amount(whole["b"]), f"<b>{prose(words.signed(whole['difference']))}</b>")
     cells.append(("<b>all core time</b>", *sums, "", esc(words.mark(whole["within_error"]))))
     return table(f"Difference by {what}", (what, "A", "B", "difference", "less, more", "remark"), cells, (1, 2, 3))
 

@@ -15,7 +15,7 @@ from analysis.mosbench import data, page, summary
 from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
-from analysis.page.markup import esc
+from analysis.page.markup import esc, prose
 from analysis.run_directory import RunDirectoryError, unwritable
 from moscope.aside import write_whole
 
@@ -59,7 +59,7 @@ def _figure(results: Results, figures: dict[str, str], number: str, title: str, 
     write_whole(path, style.png(wide, title))
     figures[number] = str(path)
     drawn = style.svg(wide, f"{key}-wide", title, "wide") + (style.svg(narrow, f"{key}-narrow", title, "narrow") if narrow else "")
-    return f'<figure id="{key}"><h3>{esc(title)}</h3><figcaption>{esc(caption)}</figcaption>{drawn}</figure>'
+    return f'<figure id="{key}"><h3>{esc(title)}</h3><figcaption>{prose(caption)}</figcaption>{drawn}</figure>'
 
 
 def _described(results: Results, one: Application, found: Limit | None) -> dict[str, Any]:

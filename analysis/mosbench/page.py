@@ -6,12 +6,12 @@ from analysis.mosbench.data import Application, Results
 from analysis.mosbench.limits import Limit, limit
 from analysis.mosbench.published import bar
 from analysis.page.document import HERE, theme, unsteady
-from analysis.page.markup import code, esc, table
+from analysis.page.markup import code, esc, prose, table
 from moscope.wording import number as count
 
 
 def limits(results: Results, found: dict[str, Limit | None]) -> str:
-    rows = [[esc(a.title), esc(a.curves[-1].label), esc(_said(found[a.name])), esc(a.limit)] for a in results.applications]
+    rows = [[esc(a.title), esc(a.curves[-1].label), prose(_said(found[a.name])), esc(a.limit)] for a in results.applications]
     return table(f"What limits each application on {count(results.most_cores, 'core')} (figure 12)",
                  ["application", "curve", "moscope", f"paper, {count(paper.CORES, 'core')}"], rows, [])
 
@@ -36,7 +36,7 @@ def ratios(results: Results) -> str:
             apart = f"{known.difference(c.ratio):+.2f}" if known and c.ratio is not None else "–"
             rows.append([esc(a.title), esc(c.label), f"{c.ratio:.2f}{error}" if c.ratio is not None else "–",
                          esc(f"{known.text} ({known.why})") if known else "–", apart,
-                         esc(_said(limit(*c.ends) if c.ends else None))])
+                         prose(_said(limit(*c.ends) if c.ends else None))])
     note = ("The standard error follows ±. The difference is from the nearer end of the paper's range. A dash means that the paper "
             f"gives no value, or that the curve has no point on 1 core or on {results.most_cores} cores.")
     note = " ".join(text for text in (note, *(measured(a) for a in results.applications)) if text)

@@ -4,7 +4,7 @@ function that called it. Without scripts the whole is shown; with them a click o
 
 from analysis.chains import Chain, by_functions, chains, sampled, stores_note
 from analysis.chains.tree import Call, placed, tree
-from analysis.page.markup import code, esc, number, percent
+from analysis.page.markup import NARROW_SPACE, code, esc, number, percent
 from analysis.run_directory import FS_PER_US, Point
 from moscope.naming.own_code import INLINED, is_program
 
@@ -23,7 +23,7 @@ def section(p: Point) -> str:
         return ""
     count = sum(one.samples for one in found)
     waited = number(sum(one.waiting for one in found) / FS_PER_US, 1)
-    note = (f"{number(count)} samples of the stacks of waiting cores, {waited} µs of waiting. "
+    note = (f"{number(count)} samples of the stacks of waiting cores, {waited}{NARROW_SPACE}µs of waiting. "
             "Each function is below the one that called it; its width is its share of the waiting. The lowest bar of a chain is the cache "
             "line. Click a bar to enlarge it; click <i>all</i> to go back. Arrow keys move among the bars.")
     return f'<section class="block"><h3>Call chains of waiting cores</h3><p class="unit">{note}</p>{graph(found, True)}</section>'
@@ -62,7 +62,7 @@ def graph(found: list[Chain], with_lines: bool = False) -> str:
     bars, deepest, above, kinds = list[str](), 0, dict[int, str](), set[str]()
     for call, depth, start, width in placed(root, NARROWEST):
         deepest = max(deepest, depth)
-        label = f"{call.function}: {percent(width, 1)}, {number(call.waiting / FS_PER_US, 1)} µs"
+        label = f"{call.function}: {percent(width, 1)}, {number(call.waiting / FS_PER_US, 1)}{NARROW_SPACE}µs"
         kind = above[depth] = "a" if depth < 2 else _kind(call, above[depth - 1])
         kinds.add(kind)
         bars.append(f'<button type="button" class="{kind}" data-x="{start:.5f}" data-w="{width:.5f}" title="{esc(label)}" '

@@ -7,7 +7,7 @@ from analysis import episodes, style
 from analysis.described import CLASSES, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page import flames, maps
-from analysis.page.markup import code, esc, number, percent, table
+from analysis.page.markup import NARROW_SPACE, code, esc, number, percent, table
 from analysis.places import CALLED, calls
 from analysis.run_directory import FS_PER_US, Point
 from analysis.tables import transfers
@@ -94,9 +94,9 @@ def _card(p: Point, rank: int, line: dict[str, Any], most: float) -> str:
     if line["cores"]:
         facts.append(f"by {line['cores']} core{'s' if line['cores'] != 1 else ''}")
     if line["stall_us"] is not None:
-        facts.append(f"{number(line['stall_us'], 1)} µs of stall")
+        facts.append(f"{number(line['stall_us'], 1)}{NARROW_SPACE}µs of stall")
     if line["spin_us"]:
-        facts.append(f"{number(line['spin_us'], 1)} µs of spinning")
+        facts.append(f"{number(line['spin_us'], 1)}{NARROW_SPACE}µs of spinning")
     if line["lines"] == 1 and line["address"]:
         facts.append(f"address {esc(line['address'])}")
     return (f'<li><div class="rank">{rank}</div><div class="line"><div class="top"><span class="name">{code(line["name"])}</span>'

@@ -2,13 +2,21 @@
 """Small pieces of HTML. Text from a run (names, consoles, configurations) passes through `esc` on its way into the page."""
 
 import html
+import re
 from collections.abc import Iterable
 
 NARROW_SPACE = "\u202f"  # no line breaks at it
+UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|ns|GB/s|KiB|MiB|GiB)(?!\w))")
 
 
 def esc(text: object) -> str:
     return html.escape(str(text), quote=True)
+
+
+def prose(text: str) -> str:
+    """A sentence, with a minus sign in front of negative numbers, and no line break between a number and its unit or after ±."""
+    text = re.sub(r"(?<![\w)])-(?=\d)", "\u2212", text)
+    return esc(UNIT.sub(NARROW_SPACE, text).replace("± ", f"±{NARROW_SPACE}"))
 
 
 def percent(share: float | None, digits: int = 0) -> str:

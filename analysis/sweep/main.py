@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from analysis import style
-from analysis.page.markup import esc
+from analysis.page.markup import esc, prose
 from analysis.run_directory import RunDirectoryError, unwritable
 from analysis.sweep import curves, expression, page, topologies
 from analysis.sweep.expression import Expression
@@ -80,7 +80,7 @@ def _figure(sweep: Sweep, name: str, title: str, caption: str, wide: Figure, nar
     written.append(f"{name}.png")
     if narrow is not None:
         drawn += style.svg(narrow, f"{key}-narrow", title, "narrow")
-    return f'<figure id="{esc(key)}"><h3>{esc(title)}</h3><figcaption>{esc(caption)}</figcaption>{drawn}</figure>'
+    return f'<figure id="{esc(key)}"><h3>{esc(title)}</h3><figcaption>{prose(caption)}</figcaption>{drawn}</figure>'
 
 
 def write_plot(sweep: Sweep, text: str) -> Path:

@@ -19,6 +19,7 @@ from analysis.database import Database
 from analysis.maps import maps_of
 from analysis.page import lines
 from analysis.page.document import configuration, notices, picker, points_table
+from analysis.page.markup import prose
 from analysis.report import write_report
 from analysis.tables.differences import kernel_pairs
 from analysis.tables.time_split import causes
@@ -66,6 +67,11 @@ def test_kernels_have_the_order_in_which_the_run_was_given_them(tmp_path: Path, 
     assert [tuple(p.kernel for p in pair) for pair in kernel_pairs(run)] == [kernels[:2]]
     (run.path / "run.json").unlink()
     assert load(run.path).kernels == sorted(kernels)
+
+
+def test_no_line_of_a_page_ends_between_a_number_and_its_unit() -> None:
+    text = prose("pk-7 & stock: +20 % ± 150 %, -3.5 µs ± 2 µs, 8 nodes, 1 msg")
+    assert text == ("pk-7 &amp; stock: +20\u202f% ±\u202f150\u202f%, \u22123.5\u202fµs ±\u202f2\u202fµs, 8 nodes, 1 msg")
 
 
 def test_the_configuration_has_the_size_of_memory_that_was_simulated(tmp_path: Path) -> None:
