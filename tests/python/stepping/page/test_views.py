@@ -69,6 +69,19 @@ def test_the_first_invalidation_is_one_button_away(sharing: Any) -> None:
     assert sharing.locator("#notice").inner_text() == "There is no further invalidation."
 
 
+@pytest.mark.parametrize("zooms", [0, 4])
+def test_labels_of_the_sequence_diagrams_columns_are_apart(open_page: Open, history_of: Callable[[str], Document], zooms: int) -> None:
+    page = open_page(history_of("; ".join(f"c{core} st A@n{core % 8}" for core in (35, 36, 40, 41, 42, 43))))
+    page.keyboard.press("2")
+    for _ in range(zooms):
+        page.keyboard.press("Z")
+    boxes = page.evaluate("""[...document.querySelectorAll(".sequence-head text")].map((t) => t.getBoundingClientRect())
+      .map(({left, right, top, bottom}) => [left, right, top, bottom])""")
+    assert len(boxes) > 12
+    assert not [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]
+                if min(a[1], b[1]) > max(a[0], b[0]) - 2 and min(a[3], b[3]) > max(a[2], b[2]) + 2]
+
+
 def test_the_protocols_table_marks_the_cell_and_shows_the_source_with_its_actions(race: Any) -> None:
     race.keyboard.press("5")
     race.keyboard.press("t")

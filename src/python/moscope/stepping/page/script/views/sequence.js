@@ -5,7 +5,10 @@ import { lineClass } from "../model/colours.js";
 import { fill, h, s } from "../dom.js";
 import { brief, messageName } from "../model/words.js";
 
-const HEAD = 46;
+const HEAD = 46; // height of the head with one row of labels
+const HEAD_ROW = 34; // of each further row
+const HEAD_LETTER = 7; // width of a letter of a column's name, at most
+const PLACE_LETTER = 5.8; // and of the line below it
 const ROW = 17; // least distance of two times
 const FOLD = 44; // greatest distance; longer stretches are folded
 const CYCLES = 0.9; // pixels per cycle between the two
@@ -27,7 +30,7 @@ export class SequenceView {
     this.app = app;
     this.panel = panel;
     this.scale = 1;
-    this.head = s("svg", { class: "sequence-head", height: HEAD });
+    this.head = s("svg", { class: "sequence-head" });
     this.body = s("svg", {
       class: "sequence-body",
       role: "img",
@@ -73,27 +76,34 @@ export class SequenceView {
         this.columns.has(m.from) &&
         this.ys.has(m.sent),
     );
-    this.head.setAttribute("width", this.width);
-    fill(
-      this.head,
-      s("rect", { width: this.width, height: HEAD, class: "head-back" }),
-      order.map((c) => {
-        const x = this.columns.get(c.name);
-        return s(
-          "g",
-          null,
-          s("text", { x, y: 18, "text-anchor": "middle", class: "actor" }, c.name),
-          s(
-            "text",
-            { x, y: 34, "text-anchor": "middle", class: "actor-place" },
-            c.core !== null ? `chip ${c.chip}, core ${c.core}` : `chip ${c.chip}`,
-          ),
-        );
-      }),
-    );
+    this.drawHead(order, gap);
     this.space.style.height = `${this.height}px`;
     this.space.style.width = `${this.width}px`;
     this.follow();
+  }
+
+  /** The labels of the columns, in as many rows as they need to stand apart. */
+  drawHead(order, gap) {
+    const placeOf = (c) => (c.core !== null ? `chip ${c.chip}, core ${c.core}` : `chip ${c.chip}`);
+    const widths = order.map((c) => Math.max(c.name.length * HEAD_LETTER, placeOf(c).length * PLACE_LETTER));
+    const rows = Math.ceil((Math.max(0, ...widths) + BESIDE) / gap);
+    this.headHeight = HEAD + (rows - 1) * HEAD_ROW;
+    this.head.setAttribute("width", this.width);
+    this.head.setAttribute("height", this.headHeight);
+    fill(
+      this.head,
+      s("rect", { width: this.width, height: this.headHeight, class: "head-back" }),
+      order.map((c, i) => {
+        const [x, top] = [this.columns.get(c.name), (i % rows) * HEAD_ROW];
+        return s(
+          "g",
+          null,
+          s("line", { x1: x, x2: x, y1: top + 40, y2: this.headHeight, class: "life" }),
+          s("text", { x, y: top + 18, "text-anchor": "middle", class: "actor" }, c.name),
+          s("text", { x, y: top + 34, "text-anchor": "middle", class: "actor-place" }, placeOf(c)),
+        );
+      }),
+    );
   }
 
   /** y of every time at which something shown happens; folds between far ones. */
@@ -277,7 +287,7 @@ export class SequenceView {
   follow() {
     const y = this.ys?.get(this.app.history.timeAt(this.app.k));
     const { panel } = this;
-    if (y !== undefined && (y < panel.scrollTop + 40 || y > panel.scrollTop + panel.clientHeight - HEAD - 60)) {
+    if (y !== undefined && (y < panel.scrollTop + 40 || y > panel.scrollTop + panel.clientHeight - this.headHeight - 60)) {
       panel.scrollTop = y - panel.clientHeight / 2;
     }
     const xs = (this.app.moment?.places || []).map((name) => this.columns?.get(name)).filter((x) => x !== undefined);
