@@ -48,7 +48,7 @@ def test_the_list_of_accesses_follows_the_position(open_page: Open, history_of: 
 
 def test_an_accesss_links_and_steps_are_named_in_plain_words(sharing: Any) -> None:
     sharing.locator("#accesses li", has_text="core 6: store").first.get_by_role("button").first.click()
-    assert "Store 1→0 takes 42.96; Data with the line 0→1 takes 78.96" in sharing.locator("#accesses .segments").inner_text()
+    assert "Store 1→0 takes 43.0; Data with the line 0→1 takes 79.0" in sharing.locator("#accesses .segments").inner_text()
     steps = sharing.locator("#accesses .way-list").inner_text()
     for step in ("core 6 finds no copy in its caches: I → IM", "L3 of chip 1 has no copy: stays in NP", "L3 of chip 1 → home 0: Store",
                  "home 0 looks up who has the line: EM → BU", "home 0 → L3 of chip 0: ProbeInv",

@@ -92,8 +92,7 @@ export class AccessesView {
   meaning(access, segment) {
     const { app } = this;
     const onLinks = (m) => m.hops.reduce((sum, hop) => sum + hop.arrive - hop.depart, 0);
-    const exact = (fs) => (app.inCycles ? app.history.cycles(fs) : fs / 1e6).toFixed(2);
-    const crossing = (m) => `${messageName(m)}${m.data ? " with the line" : ""} ${linksOf(m)} takes ${exact(onLinks(m))}`;
+    const crossing = (m) => `${messageName(m)}${m.data ? " with the line" : ""} ${linksOf(m)} takes ${app.text(onLinks(m), false)}`;
     const crossings = segment.name === "link" ? crossingsOf(app.history, access, crossing) : [];
     const text = crossings.join("; ") || EXPLAINED[segment.name] || app.settings.meanings?.[segment.name];
     return text && text !== this.label(segment) && h("tr", { class: "meaning" }, h("td", { colspan: 3 }, text));
