@@ -80,7 +80,8 @@ def _answer(make: Callable[[], Any]) -> bytes:
     except Exception as error:  # noqa: BLE001  an error is an answer, never a traceback
         known = as_error(error, "moscope step")
         bottle.response.status = 422
-        return jsonio.dumps({"error": str(known), "kind": known.kind or "user error"}).encode()
+        # Of an option such as --example, the page's address has the name.
+        return jsonio.dumps({"error": str(known).removeprefix("--"), "kind": known.kind or "user error"}).encode()
 
 
 def _posted() -> object:

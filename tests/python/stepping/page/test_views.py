@@ -131,6 +131,20 @@ def test_search_goes_to_the_moments_that_hold_all_words(race: Any) -> None:
     assert re.fullmatch(r"1 of \d+", race.locator("#search-count").inner_text())
 
 
+def test_one_and_many_have_their_own_words_and_none_is_said(race: Any) -> None:
+    race.evaluate("""() => { const { moments, trace } = moscope.app.history;
+      moscope.seek(moments.findIndex((m) => trace.messages[m.message]?.hops.length > 1) + 1); }""")
+    assert re.search(r" over links \d→\d, \d→\d", race.locator("#now-text").inner_text())
+    race.keyboard.press("5")
+    assert race.locator("#protocol [aria-label$='taken once']").count() and not race.locator("#protocol [aria-label$='taken 1 times']").count()
+    race.keyboard.press("/")
+    race.keyboard.type("nosuchword")
+    assert race.locator("#search-count").inner_text() == "none"
+    assert race.evaluate("moscope.step('foo', 1)") is False
+    assert race.locator("#notice").inner_text() == (
+        "There is no kind of step called foo: expected transition, message, access, invalidation or moment.")
+
+
 def test_a_search_keeps_its_words_when_escape_leaves_it(race: Any) -> None:
     race.keyboard.press("/")
     race.keyboard.type("Inv")

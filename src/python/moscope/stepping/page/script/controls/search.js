@@ -44,6 +44,7 @@ export class Search {
   say() {
     const hits = this.app.hits;
     const at = hits ? hits.indexOf(this.app.k - 1) + 1 : 0;
-    this.count.textContent = hits && this.input.value ? `${at || "–"} of ${hits.length}${hits.length && !at ? ": Enter" : ""}` : "";
+    const of = hits?.length ? `${at || "–"} of ${hits.length}${at ? "" : ": Enter"}` : "none";
+    this.count.textContent = hits && this.input.value ? of : "";
   }
 }

@@ -113,6 +113,10 @@ export class App {
   }
 
   step(kind, dir) {
+    if (!KINDS.includes(kind)) {
+      this.say(`There is no kind of step called ${kind}: expected ${KINDS.slice(0, -1).join(", ")} or ${KINDS.at(-1)}.`);
+      return false;
+    }
     const k = this.find(kind, dir);
     if (k !== null) this.seek(k);
     else if (dir < 0 && kind !== "invalidation") this.seek(0);

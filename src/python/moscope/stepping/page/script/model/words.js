@@ -53,6 +53,11 @@ export function linksOf(message) {
   return message.hops.map((hop) => `${hop.from}→${hop.to}`).join(", ");
 }
 
+/** The links of a message in a sentence: "link 0→1", or "links 0→1, 1→3". */
+export function overLinks(message) {
+  return `link${message.hops.length > 1 ? "s" : ""} ${linksOf(message)}`;
+}
+
 /** One sentence about a moment. */
 export function sentence(app, moment) {
   const { history } = app;
@@ -73,7 +78,7 @@ export function sentence(app, moment) {
   const what = `${messageName(message)} for ${name}`;
   if (moment.kind === "send") {
     const last = Math.max(...message.deliveries.map((d) => d.at));
-    const ways = message.hops.length ? ` over link ${linksOf(message)}` : "";
+    const ways = message.hops.length ? ` over ${overLinks(message)}` : "";
     const arrives = message.deliveries.length ? `; it arrives ${app.text(last - message.sent)} later` : "";
     if (message.structure === "RubyRequest") return `${capital(who(access))} looks up ${name} in its caches (${message.type}).`;
     return `${message.from} sends ${what} to ${receivers(message)} (${messageKind(history, message)})${ways}${arrives}.`;

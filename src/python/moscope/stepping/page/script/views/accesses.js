@@ -4,7 +4,7 @@
 import { chainOf } from "../model/chain.js";
 import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
-import { crossingsOf, linksOf, messageName, onWay, opName, plainly, reason, sentence, who } from "../model/words.js";
+import { crossingsOf, linksOf, messageName, onWay, opName, overLinks, plainly, reason, sentence, who } from "../model/words.js";
 
 const DEVICE = 254; // as a writer of a run
 const EXPLAINED = {
@@ -193,7 +193,7 @@ export class AccessesView {
     return chainOf(app.history, access).map((moment) => {
       const message = moment.kind === "send" ? app.history.trace.messages[moment.message] : null;
       const arrives = message && message.deliveries.length ? Math.max(...message.deliveries.map((d) => d.at)) : null;
-      const links = message && message.hops.length ? `link ${linksOf(message)}` : "";
+      const links = message && message.hops.length ? overLinks(message) : "";
       const attributes = {
         type: "button",
         class: `leg${moment.lost ? " lost" : ""}`,

@@ -147,7 +147,7 @@ export class ProtocolView {
               type: "button",
               tabindex: count ? "0" : "-1",
               on: { click: () => this.choose(key, t) },
-              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count} times`,
+              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count === 1 ? "once" : `${count} times`}`,
               title: `${state.name} × ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count}×`,
             },
             text,
