@@ -145,6 +145,31 @@ def test_one_and_many_have_their_own_words_and_none_is_said(race: Any) -> None:
         "There is no kind of step called foo: expected transition, message, access, invalidation or moment.")
 
 
+@pytest.fixture
+def long(open_page: Open, history_of: Callable[[str], Document]) -> Any:
+    return open_page(history_of("; ".join(f"c{6 * (i % 8)} st A@n0" for i in range(40))))
+
+
+def test_numbers_of_the_page_have_commas_between_thousands(long: Any) -> None:
+    long.keyboard.press("End")
+    assert re.fullmatch(r"1?\d,\d{3}\.\d cycles · moment 1,\d{3} of 1,\d{3}", long.locator("#transport .position").inner_text())
+    for _ in range(9):
+        long.keyboard.press("+")
+    assert long.locator("#transport .speed").inner_text() == "2,000 cycles/s"
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6, 1])
+def test_the_times_of_a_transition_are_those_around_the_present_one(long: Any, share: float) -> None:
+    long.keyboard.press("5")
+    long.evaluate("share => moscope.seek(Math.floor(share * (moscope.length - 1)))", share)
+    long.keyboard.press("t" if share < 1 else "T")
+    taken = long.locator("#protocol .hits")
+    number = int(taken.inner_text().split("×")[0].removeprefix("taken "))
+    assert taken.locator("button").count() == min(24, number) and number > 24
+    assert taken.locator("button.current").count() == 1
+    assert "…" not in "".join(taken.locator("button").all_inner_texts()) and "…" in taken.inner_text()
+
+
 def test_a_search_keeps_its_words_when_escape_leaves_it(race: Any) -> None:
     race.keyboard.press("/")
     race.keyboard.type("Inv")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Plays simulated time. A stretch in which no message is under way and nothing happens passes in a third of a second.
 
+import { grouped } from "../model/app.js";
+
 const SPEEDS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000]; // cycles per second
 const IDLE_SECONDS = 0.33;
 
@@ -12,7 +14,7 @@ export class Player {
   }
 
   get text() {
-    return `${SPEEDS[this.speed]} cycles/s`;
+    return `${grouped(SPEEDS[this.speed])} cycles/s`;
   }
 
   faster(by) {

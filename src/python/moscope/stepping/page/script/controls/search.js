@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Search over all moments by the words of their sentences: several words must all occur.
 import { byId } from "../dom.js";
+import { grouped } from "../model/app.js";
 import { brief, sentence } from "../model/words.js";
 
 export class Search {
@@ -44,7 +45,7 @@ export class Search {
   say() {
     const hits = this.app.hits;
     const at = hits ? hits.indexOf(this.app.k - 1) + 1 : 0;
-    const of = hits?.length ? `${at || "–"} of ${hits.length}${at ? "" : ": Enter"}` : "none";
+    const of = hits?.length ? `${at ? grouped(at) : "–"} of ${grouped(hits.length)}${at ? "" : ": Enter"}` : "none";
     this.count.textContent = hits && this.input.value ? of : "";
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The row of buttons below: to the ends, back and forth by the chosen kind of step, play, speed; and the sentence on the present step.
-import { KINDS } from "../model/app.js";
+import { grouped, KINDS } from "../model/app.js";
 import { byId, fill, h } from "../dom.js";
 import { sentence } from "../model/words.js";
 
@@ -66,7 +66,7 @@ export class Transport {
 
   draw(what) {
     const { app } = this;
-    this.position.textContent = `${app.now(app.time)} · moment ${app.k} of ${app.history.moments.length}`;
+    this.position.textContent = `${app.now(app.time)} · moment ${grouped(app.k)} of ${grouped(app.history.moments.length)}`;
     if (what === "time") return;
     this.play.textContent = app.playing ? "❚❚ pause" : "▶ play";
     this.play.setAttribute("aria-pressed", String(app.playing));

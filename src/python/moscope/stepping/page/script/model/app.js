@@ -3,6 +3,15 @@
 import { Fold } from "./fold.js";
 import { cellKey } from "./history.js";
 
+const FORMATS = [0, 1, 2].map(
+  (digits) => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }),
+);
+
+/** A number as people read it: with commas between thousands, and up to two decimals. */
+export function grouped(value, digits = 0) {
+  return FORMATS[digits].format(value);
+}
+
 export const KINDS = ["transition", "message", "access", "invalidation", "moment"];
 
 export class App {
@@ -183,7 +192,7 @@ export class App {
   text(fs, withUnit = true) {
     const value = this.inCycles ? this.history.cycles(fs) : fs / 1e6;
     const digits = this.inCycles ? 1 : 2;
-    return value.toFixed(digits) + (withUnit ? (this.inCycles ? " cycles" : " ns") : "");
+    return grouped(value, digits) + (withUnit ? (this.inCycles ? " cycles" : " ns") : "");
   }
 
   now(fs, withUnit = true) {

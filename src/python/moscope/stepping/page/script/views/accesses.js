@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The accesses of the script: each with its latency as a bar of segments. A selected access shows what each segment is, why it took its
 // time, and the chain of messages that it waited for, each a button that goes to that moment.
+import { grouped } from "../model/app.js";
 import { chainOf } from "../model/chain.js";
 import { lineClass } from "../model/colours.js";
 import { fill, h, reveal } from "../dom.js";
@@ -31,7 +32,7 @@ export class AccessesView {
     const shown = accesses.filter((a) => !app.hiddenLines.has(a.base));
     fill(
       this.panel,
-      h("h2", null, "Accesses", h("small", null, `${shown.length} · latency in ${app.inCycles ? "cycles" : "ns"}`)),
+      h("h2", null, "Accesses", h("small", null, `${grouped(shown.length)} · latency in ${app.inCycles ? "cycles" : "ns"}`)),
       h("p", { class: "hint" }, "Select an access to see why it took so long.", this.notation(shown)),
       h(
         "ol",

@@ -182,7 +182,7 @@ export class CompareView {
               h(
                 "td",
                 { class: "number" },
-                a && b ? signed(app.text(b.latency_fs - a.latency_fs, false)) : a ? "absent" : "added",
+                a && b ? signed(b.latency_fs - a.latency_fs, app) : a ? "absent" : "added",
               ),
             ),
           ),
@@ -192,8 +192,9 @@ export class CompareView {
   }
 }
 
-function signed(text) {
-  return Number(text) > 0 ? `+${text}` : text;
+function signed(fs, app) {
+  const text = app.text(Math.abs(fs), false);
+  return /[1-9]/.test(text) ? (fs > 0 ? "+" : "-") + text : text;
 }
 
 /** The time of the first moment that one history has and the other has not; null if they are the same. */

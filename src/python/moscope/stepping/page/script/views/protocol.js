@@ -2,8 +2,10 @@
 // The protocol's transition table, one machine at a time. The cell that the present step took is marked, cells that the trace took have
 // a count; a click on one goes to where the trace took it. Below: the actions of the cell, with their lines of the .sm source.
 import { fill, h, reveal } from "../dom.js";
+import { grouped } from "../model/app.js";
 import { excerpt } from "./source.js";
 
+const SHOWN = 24; // times at which a transition was taken
 const NARROW = 12; // events; a wider table begins with those that the trace has
 
 export class ProtocolView {
@@ -147,8 +149,8 @@ export class ProtocolView {
               type: "button",
               tabindex: count ? "0" : "-1",
               on: { click: () => this.choose(key, t) },
-              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count === 1 ? "once" : `${count} times`}`,
-              title: `${state.name} × ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count}×`,
+              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count === 1 ? "once" : `${grouped(count)} times`}`,
+              title: `${state.name} × ${event.name}: ${t.stall ? "stall" : t.next}; taken ${grouped(count)}×`,
             },
             text,
           ),
@@ -193,6 +195,8 @@ export class ProtocolView {
     }
     const { transition: t, key } = shown;
     const hits = this.taken.get(key) || [];
+    const before = hits.filter((index) => index < this.app.k).length;
+    const first = Math.max(0, Math.min(before - SHOWN / 2, hits.length - SHOWN)); // the present moment is in their middle
     const actions = t.actions.map((name) => of.actions.find((a) => a.name === name) || { name });
     const { sources } = this.app.history.protocol;
     fill(
@@ -202,8 +206,9 @@ export class ProtocolView {
         h(
           "p",
           { class: "hits" },
-          `taken ${hits.length}×: `,
-          hits.slice(0, 24).map((index, i) =>
+          `taken ${grouped(hits.length)}×: `,
+          first > 0 && "… ",
+          hits.slice(first, first + SHOWN).map((index) =>
             h(
               "button",
               {
@@ -213,9 +218,9 @@ export class ProtocolView {
                 on: { click: () => this.app.seek(index + 1) },
               },
               this.app.now(this.app.history.moments[index].at, false),
-              i === 23 && hits.length > 24 ? " …" : "",
             ),
           ),
+          first + SHOWN < hits.length && " …",
         ),
       excerpt(sources, t, "transition"),
       actions.map((action) =>
