@@ -20,7 +20,7 @@ from moscope.experiment import TOO_LONG, Subject, prepare, slowness_is_a_user_er
 from moscope.latencies import references, steady
 from moscope.latencies.bandwidth import Load, find_limit, loads
 from moscope.latencies.bandwidth import measure as measure_bandwidth
-from moscope.latencies.report import print_tables, remarks
+from moscope.latencies.report import difference, print_tables, remarks
 from moscope.latencies.rows import Row, buffer_in, levels, measure, measuring_core, middle_half
 from moscope.traces.text import SEGMENTS
 
@@ -153,6 +153,11 @@ def test_people_get_a_table_beside_the_references(moscope: Moscope) -> None:
     assert got.returncode == 0, got.stderr
     assert "DRAM 3 hops" in got.stdout and "503" in got.stdout and "published" in got.stdout
     assert not got.stderr
+
+
+@pytest.mark.parametrize("measured, said", [(100.0, "0.0 %"), (100.04, "0.0 %"), (99.96, "0.0 %"), (100.06, "+0.1 %"), (97.0, "-3.0 %")])
+def test_a_deviation_that_rounds_to_zero_has_no_sign(measured: float, said: str) -> None:
+    assert difference(measured, 100.0)[0] == said
 
 
 def test_results_never_replace_a_folder_of_something_else(moscope: Moscope, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def difference(measured: float, reference: float | None) -> tuple[str, str]:
     """Deviation from the reference, and a colour for it."""
     if not reference:
         return "", ""
-    off = 100 * (measured / reference - 1)
-    return f"{off:+.1f} %", "green" if abs(off) <= 2 else "yellow" if abs(off) <= 10 else "red"
+    off = round(100 * (measured / reference - 1), 1)
+    return f"{off:+.1f} %" if off else "0.0 %", "green" if abs(off) <= 2 else "yellow" if abs(off) <= 10 else "red"
 
 
 WIDTH = 150  # the least in a file or a pipe: the table in one piece
