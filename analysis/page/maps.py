@@ -76,7 +76,7 @@ def _name(area: Area) -> str:
 
 def _cores(area: Area) -> str:
     roles = (("write", area.writers), ("read", area.readers))
-    said = [f'<span class="quiet">{verb}</span> {cores(found)}' for verb, found in roles if found]
+    said = [f'<span class="quiet">{verb}</span> {cores(found).replace("-", "–")}' for verb, found in roles if found]
     return "<br>".join(said)
 
 

@@ -2,9 +2,10 @@
 """The map of a line divides its waiting by byte and field, and each rule of advice holds where it should and nowhere else."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -282,6 +283,11 @@ def test_a_threads_kernel_stack_has_no_advice_to_give_each_thread_a_copy(tmp_pat
                 [(0, 0, 1, True), (8, 1, 2, True)], miss=miss)
     line.line["kind"] = "kernel stack"
     assert kinds(line) == []
+
+
+def test_ranges_of_cores_on_the_page_are_written_as_those_of_bytes() -> None:
+    area: Any = SimpleNamespace(writers={0, 1, 2}, readers={5, 6})
+    assert re.sub("<.*?>", " ", page._cores(area)).split() == ["write", "0–2", "read", "5–6"]
 
 
 def test_advice_on_the_page_marks_the_names_of_its_fields_alone() -> None:
