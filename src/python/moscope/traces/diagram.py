@@ -325,13 +325,14 @@ def _arrow(drawing: Drawing, plan: Plan, a: Arrow, name: str, time: _Time, halve
         # Above (or below) the part of the arrow that the name covers.
         y = y1 + slope * (near if (slope > 0) == (below == 0.0) else near + width) - 4 + below
         places.append((x1 + direction * (near + width / 2), y))
-    x, y = min(places, key=lambda place: _covered(*place, width, labels))
+    x, y = min(places, key=lambda place: _covered(place, width, labels))
     labels.append((x, y, width))
     return Text(x, y, name, 10, colour, "middle", bold=a.data, halo=True, tip=a.tip)
 
 
-def _covered(x: float, y: float, width: float, labels: list[tuple[float, float, float]]) -> float:
+def _covered(place: tuple[float, float], width: float, labels: list[tuple[float, float, float]]) -> float:
     """The area of names that a name at a place would cover; 0 if the place is free."""
+    x, y = place
     return sum(max(0.0, (width + lw) / 2 - 3 - abs(x - lx)) * max(0.0, 11 - abs(y - ly)) for lx, ly, lw in labels)
 
 

@@ -136,7 +136,8 @@ def test_one_and_many_have_their_own_words_and_none_is_said(race: Any) -> None:
       moscope.seek(moments.findIndex((m) => trace.messages[m.message]?.hops.length > 1) + 1); }""")
     assert re.search(r" over links \d→\d, \d→\d", race.locator("#now-text").inner_text())
     race.keyboard.press("5")
-    assert race.locator("#protocol [aria-label$='taken once']").count() and not race.locator("#protocol [aria-label$='taken 1 times']").count()
+    assert race.locator("#protocol [aria-label$='taken once']").count()
+    assert not race.locator("#protocol [aria-label$='taken 1 times']").count()
     race.keyboard.press("/")
     race.keyboard.type("nosuchword")
     assert race.locator("#search-count").inner_text() == "none"

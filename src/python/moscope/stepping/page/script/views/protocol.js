@@ -139,6 +139,7 @@ export class ProtocolView {
         if (!t) return h("td", { class: "none" });
         const key = `${of.type} ${state.name} ${event.name}`;
         const count = this.taken.get(key)?.length || 0;
+        const times = count === 1 ? "once" : `${grouped(count)} times`;
         const text = t.stall ? "stall" : t.next === state.name ? "·" : t.next;
         const cell = h(
           "td",
@@ -149,7 +150,7 @@ export class ProtocolView {
               type: "button",
               tabindex: count ? "0" : "-1",
               on: { click: () => this.choose(key, t) },
-              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${count === 1 ? "once" : `${grouped(count)} times`}`,
+              "aria-label": `${state.name}, ${event.name}: ${t.stall ? "stall" : t.next}; taken ${times}`,
               title: `${state.name} × ${event.name}: ${t.stall ? "stall" : t.next}; taken ${grouped(count)}×`,
             },
             text,
