@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from moscope.wording import command_line, number, significant
+from moscope.wording import command_line, number, percent, significant
 
 
 @pytest.mark.parametrize("count, said", [(0, "0 cores"), (1, "1 core"), (48, "48 cores"), (1200, "1,200 cores")])
@@ -18,6 +18,10 @@ def test_one_is_no_plural(count: int, said: str) -> None:
     (12345.6, 4, "12,346"), (0, 4, "0"), (-0.0, 4, "0"), (0.5, 2, "0.50"), (9, 2, "9.0"), (9.96, 2, "10"), (10.4, 2, "10")])
 def test_a_number_keeps_its_zeros_at_the_end(value: float, digits: int, said: str) -> None:
     assert significant(value, digits) == said
+
+
+def test_a_percentage_has_a_space() -> None:
+    assert (percent(0.554), percent(0.0799, 1)) == ("55 %", "8.0 %")
 
 
 def test_a_command_line_has_no_quotes_within_quotes_of_the_same_kind() -> None:

@@ -17,6 +17,11 @@ def decimals(value: float, digits: int = 3) -> int:
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else digits - 1
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """`55 %`."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def significant(value: float, digits: int) -> str:
     """The value with so many significant digits, zeros at the end included, and with all digits in front of the decimal point."""
     if not value:

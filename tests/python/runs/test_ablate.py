@@ -90,7 +90,7 @@ def test_the_table_has_a_row_for_each_finished_point(shared: Shared, capsys: pyt
     jsonio.validate(unsteady := ablate.document(plan, {"ok": True, "points": points}))
     ablate.show(unsteady)
     assert [line.endswith("(not steady)") for line in capsys.readouterr().out.splitlines()[1:4]] == [False, False, True]
-    assert stock.count("#") * 4 == pk.count("#") and "40% mount_lock" in stock
+    assert stock.count("#") * 4 == pk.count("#") and "40 % mount_lock" in stock
     assert legend == "within the error: the 95 % interval of the difference contains zero"
 
 

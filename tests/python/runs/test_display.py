@@ -68,9 +68,9 @@ def test_a_throughput_that_is_not_steady_is_named_below_the_table(capsys: pytest
         assert capsys.readouterr().out.count(expected) == times
 
 
-@pytest.mark.parametrize(("reached", "says"), [(0.429, "42.9%, above the wanted 10% after"),
-                                               (0.08, "8.0%: not known to be below 10% after"),
-                                               (None, "unknown: not known to be below 10% after")])
+@pytest.mark.parametrize(("reached", "says"), [(0.429, "42.9 %, above the wanted 10 % after"),
+                                               (0.08, "8.0 %: not known to be below 10 % after"),
+                                               (None, "unknown: not known to be below 10 % after")])
 def test_an_error_above_the_wanted_one_is_said_to_be(reached: float | None, says: str) -> None:
     found = {"wanted": 0.1, "reached": reached, "met": False, "windows": 50, "limit": 50, "why": "expected a higher --windows"}
     assert table.until_error(found) == f"standard error of throughput {says} 50 windows of at most 50: expected a higher --windows"
@@ -87,7 +87,7 @@ NAME: dict[str, Any] = {"name": "page cache", "writers": ["server:put"],
                         "waiters": ["python3 (no symbols)", "python3:eval", "libc.so.6:strlen"]}
 
 
-WRITERS, WAITERS = "written by       server:put", "waits in         python3 (no symbols), python3:eval"  # without source lines
+WRITERS, WAITERS = "written by        server:put", "waits in          python3 (no symbols), python3:eval"  # without source lines
 
 
 def place(share: float, line: int = 7) -> dict[str, Any]:
@@ -97,24 +97,31 @@ def place(share: float, line: int = 7) -> dict[str, Any]:
 def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> None:
     assert table.places(NAME | {"waited_at": [place(0.003)]}) == [WRITERS, WAITERS]
     assert table.places(NAME | {"waited_at": [place(0.6), place(0.3, 8), place(0.1, 9)]}) == [
-        WRITERS, "waits at    60%  libc.so.6:strlen  strlen.S:7", "waits at    30%  libc.so.6:strlen  strlen.S:8"]
+        WRITERS, "waits at    60 %  libc.so.6:strlen  strlen.S:7", "waits at    30 %  libc.so.6:strlen  strlen.S:8"]
 
 
 def test_code_without_source_lines_is_listed_by_function() -> None:
     unknown = {"function": "metis:map", "source": "", "inlined": [], "share": 0.55}
     listed = NAME | {"waited_at": [unknown, place(0.1)], "written_at": [place(0.9)]}
-    waits = ["waits at    55%  metis:map", "waits at    10%  libc.so.6:strlen  strlen.S:7"]
-    assert table.places(listed | {"after_writes": 0.3}) == ["written at  90%  libc.so.6:strlen  strlen.S:7", *waits]
+    waits = ["waits at    55 %  metis:map", "waits at    10 %  libc.so.6:strlen  strlen.S:7"]
+    assert table.places(listed | {"after_writes": 0.3}) == ["written at  90 %  libc.so.6:strlen  strlen.S:7", *waits]
     assert table.places(listed | {"after_writes": 0.1}) == waits, "hardly any of the waiting is after a write"
 
 
 def test_source_lines_with_small_shares_are_left_out() -> None:
     assert table.places(NAME | {"written_at": [place(0.9), place(0.01)], "called_at": [place(0.02)]}) == [
-        "written at  90%  libc.so.6:strlen  strlen.S:7", WAITERS]
+        "written at  90 %  libc.so.6:strlen  strlen.S:7", WAITERS]
 
 
 def test_without_source_lines_the_functions_that_write_and_wait_are_listed() -> None:
     assert table.places(NAME) == [WRITERS, WAITERS]
     assert table.places(NAME | {"after_writes": 0.1, "called_at": [place(0.9)]}) == [
-        WAITERS, "called at   90%  libc.so.6:strlen  strlen.S:7"]
+        WAITERS, "called at   90 %  libc.so.6:strlen  strlen.S:7"]
     assert table.places(NAME | {"writers": [], "waiters": []}) == []
+
+
+@pytest.mark.parametrize(("kind", "spin", "said"), [
+    ("false_sharing", 0.0, " 55 %  stats.lock  false sharing"), ("upgrade", 0.0, " 55 %  stats.lock  upgrades"),
+    ("true_sharing", 0.11, " 55 %  stats.lock  true sharing, 20 % spinning")])
+def test_a_name_has_its_class_in_the_words_of_the_sentence_on_its_point(kind: str, spin: float, said: str) -> None:
+    assert table.waiting({"name": "stats.lock", "class": kind, "wait_share": 0.55, "spin_share": spin}) == said

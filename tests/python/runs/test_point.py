@@ -106,7 +106,7 @@ def test_the_hottest_line_with_its_writer_and_waiter_stands_in_the_sentence(poin
     assert got["top_lines"] == [{"name": "physical 0x1040", "address": "0x1040", "stall_share": 1.0, "wait_share": 1.0,
                                  "spin_share": 0.2, "transfers": 5,
                                  "class": "true_sharing", "writers": ["0x401000"], "waiters": ["0x402000"]}]
-    assert got["bottleneck"] == ("waiting for memory (50%) and in spin loops (12%) takes 62% of the cores' time, 100% of it for "
+    assert got["bottleneck"] == ("waiting for memory (50 %) and in spin loops (12 %) takes 62 % of the cores' time, 100 % of it for "
                                  "physical 0x1040 (true sharing), which 0x402000 waits for and 0x401000 writes")
 
 
@@ -116,14 +116,14 @@ def bottleneck(busy: float, idle: float, core: float, memory: float, spin: float
 
 
 @pytest.mark.parametrize(("parts", "sentence"), [
-    ((0.25, 0.45, 0.0, 0.3), "the cores are idle for 45% of their time: too little work reaches them; waiting for memory takes 30%"),
-    ((0.02, 0.49, 0.03, 0.46), "the cores are idle for 49% of their time: too little work reaches them; waiting for memory takes 46%"),
-    ((0.4, 0.4, 0.0, 0.2, 0.15), "the cores are idle for 40% of their time: too little work reaches them; waiting for memory (20%) and in "
-                                 "spin loops (15%) takes 35%"),
-    ((0.5, 0.3, 0.0, 0.2), "the cores compute for 50% of their time; 20% goes to waiting for memory; the cores are idle for 30%"),
-    ((0.2, 0.25, 0.4, 0.15), "stalls inside the cores take 40% of their time; 15% goes to memory; the cores are idle for 25%"),
-    ((0.86, 0.09, 0.0, 0.05), "the cores compute for 86% of their time; 5% goes to waiting for memory"),
-    ((0.3, 0.35, 0.0, 0.35), "waiting for memory takes 35% of the cores' time, 90% of it for lock (true sharing)"),
+    ((0.25, 0.45, 0.0, 0.3), "the cores are idle for 45 % of their time: too little work reaches them; waiting for memory takes 30 %"),
+    ((0.02, 0.49, 0.03, 0.46), "the cores are idle for 49 % of their time: too little work reaches them; waiting for memory takes 46 %"),
+    ((0.4, 0.4, 0.0, 0.2, 0.15), "the cores are idle for 40 % of their time: too little work reaches them; waiting for memory (20 %) and "
+                                 "in spin loops (15 %) takes 35 %"),
+    ((0.5, 0.3, 0.0, 0.2), "the cores compute for 50 % of their time; 20 % goes to waiting for memory; the cores are idle for 30 %"),
+    ((0.2, 0.25, 0.4, 0.15), "stalls inside the cores take 40 % of their time; 15 % goes to memory; the cores are idle for 25 %"),
+    ((0.86, 0.09, 0.0, 0.05), "the cores compute for 86 % of their time; 5 % goes to waiting for memory"),
+    ((0.3, 0.35, 0.0, 0.35), "waiting for memory takes 35 % of the cores' time, 90 % of it for lock (true sharing)"),
 ])
 def test_idle_cores_are_named_where_they_are_the_largest_part_or_a_tenth(parts: tuple[float, ...], sentence: str) -> None:
     assert bottleneck(*parts) == sentence

@@ -12,7 +12,7 @@ from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.guest import kernel_names
 from moscope.runs import options
-from moscope.wording import number
+from moscope.wording import number, percent
 
 SCHEMA = "moscope.ablate/1"
 DEFAULT_OUT = Path("moscope-out/ablate")
@@ -94,7 +94,7 @@ def show(document: dict[str, Any]) -> None:
     for row, error in zip(rows, errors, strict=True):
         bar = "#" * round(BAR * row["throughput_per_s"] / most) if most else ""
         line = row["top_lines"][0] if row["top_lines"] else None
-        hottest = f"  {line['wait_share']:.0%} {line['name']}" if line else ""
+        hottest = f"  {percent(line['wait_share'])} {line['name']}" if line else ""
         hottest += f"  (within the error of {re.split('[+-]', row['kernel'])[0]})" if row["within_error"] else ""
         hottest += "  (not steady)" if "trend" in row else ""
         print(f"  {row['kernel']:<9} {row['throughput_per_s']:>12,.0f}{error:<{width}}  {bar:<{BAR}}{hottest}")

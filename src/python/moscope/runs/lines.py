@@ -13,6 +13,7 @@ from moscope.naming.namer import Namer
 from moscope.naming.own_code import has_writers, of_pair, shown
 from moscope.runs.engine import System
 from moscope.schema.enumerations import WAIT
+from moscope.wording import percent
 from moscope.workloads import registry
 
 if TYPE_CHECKING:
@@ -119,17 +120,17 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
     """What the cores spend their time on, in one sentence; `hottest` are names."""
     cycles, spin = figures["cycles"], figures["spin_cycles"]
     waiting, idle = cycles["memory"] + spin, cycles["idle"]
-    waits = f"waiting for memory takes {waiting:.0%}"
+    waits = f"waiting for memory takes {percent(waiting)}"
     if spin >= 0.005:
-        waits = f"waiting for memory ({cycles['memory']:.0%}) and in spin loops ({spin:.0%}) takes {waiting:.0%}"
+        waits = f"waiting for memory ({percent(cycles['memory'])}) and in spin loops ({percent(spin)}) takes {percent(waiting)}"
     if waiting >= WORTH and waiting >= idle and hottest:
         one = hottest[0]
         which = f"the {_lines(one['lines'])} of {one['shared']}" if "shared" in one else with_file(one)
-        text = f"{waits} of the cores' time, {one['wait_share']:.0%} of it for {which} ({WAIT.noun(one['class'])})"
+        text = f"{waits} of the cores' time, {percent(one['wait_share'])} of it for {which} ({WAIT.noun(one['class'])})"
         if has_writers(one) and "pair" in one:
             pair = one["pair"]
             part = of_pair(pair.get("share"))
-            it, begin = (" it", f"{part:.0%} of this where") if part else ("", "which")
+            it, begin = (" it", f"{percent(part)} of this where") if part else ("", "which")
             text += f", {begin} {_at(pair['waiter'], pair['waiter_source'])} waits for{it}"
             text += f" and {_at(pair['writer'], pair['writer_source'])} writes{it}"
         elif one["waiters"]:
@@ -138,11 +139,11 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
             text += f", which {_at(waiter, shown(waiter, place['source'], place['inlined'])[0] if place else '')} waits for"
         return text
     if idle >= max(waiting, cycles["busy"] + cycles["core"] - spin):
-        return f"the cores are idle for {idle:.0%} of their time: too little work reaches them; {waits}"
-    also = f"; the cores are idle for {idle:.0%}" if idle >= WORTH else ""
+        return f"the cores are idle for {percent(idle)} of their time: too little work reaches them; {waits}"
+    also = f"; the cores are idle for {percent(idle)}" if idle >= WORTH else ""
     if cycles["core"] > cycles["busy"]:
-        return f"stalls inside the cores take {cycles['core']:.0%} of their time; {cycles['memory']:.0%} goes to memory{also}"
-    return f"the cores compute for {cycles['busy']:.0%} of their time; {cycles['memory']:.0%} goes to waiting for memory{also}"
+        return f"stalls inside the cores take {percent(cycles['core'])} of their time; {percent(cycles['memory'])} goes to memory{also}"
+    return f"the cores compute for {percent(cycles['busy'])} of their time; {percent(cycles['memory'])} goes to waiting for memory{also}"
 
 
 def with_file(name: dict[str, Any]) -> str:

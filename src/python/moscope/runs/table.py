@@ -9,8 +9,8 @@ from moscope import terminal
 from moscope.naming.own_code import WORTH_SHOWING, has_writers, said
 from moscope.runs.lines import with_file
 from moscope.runs.statistics import trend
-from moscope.schema.enumerations import TIME_KIND
-from moscope.wording import number
+from moscope.schema.enumerations import TIME_KIND, WAIT
+from moscope.wording import number, percent
 
 PLACES = {"written_at": "written at", "waited_at": "waits at  ", "called_at": "called at "}
 FUNCTIONS = {"written_at": ("written by", "writers"), "waited_at": ("waits in  ", "waiters")}
@@ -26,13 +26,13 @@ def show(document: dict[str, Any]) -> None:
     for name in ("workload", "kernel"):
         table.add_column(name)
     for name in ("cores", "per second", "+-", "per core", *TIME_KIND.names, "spin", "kernel"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for p in document["points"]:
         cycles = p["cycles"]
         error = "" if p["stderr_per_s"] is None else f"{p['stderr_per_s']:,.0f}"
         rates = (f"{p['throughput_per_s']:,.0f}", error, f"{p['throughput_per_s'] / p['cores']:,.0f}") if p["ops"] else ("-", "", "-")
         table.add_row(p["workload"], p["kernel"], str(p["cores"]), *rates,
-                      *(f"{cycles[k]:.0%}" for k in TIME_KIND.names), f"{p['spin_cycles']:.0%}", f"{p['kernel_share']:.0%}")
+                      *(percent(cycles[k]) for k in TIME_KIND.names), percent(p["spin_cycles"]), percent(p["kernel_share"]))
     terminal.print_table(console, table, keys=3)
     if any(p["ops"] and p["stderr_per_s"] is not None for p in document["points"]):
         console.print("+-: the standard error")
@@ -43,12 +43,19 @@ def show(document: dict[str, Any]) -> None:
         if "trend" in p:
             console.print(f"    {trend.said(p)}", soft_wrap=True)
         for name in p["top_names"][:5]:
-            spin = f", {name['spin_share'] / name['wait_share']:.0%} spinning" if name["spin_share"] > 0.005 * name["wait_share"] else ""
-            console.print(f"    {name['wait_share']:>4.0%}  {with_file(name)}  {name['class']}{spin}", soft_wrap=True)
+            console.print(f"    {waiting(name)}", soft_wrap=True)
             for text in places(name):
-                console.print(f"            {text}", soft_wrap=True)
+                console.print(f"             {text}", soft_wrap=True)
     if "report" in document:
         console.print(f"report: {document['report']}", soft_wrap=True)
+
+
+def waiting(name: dict[str, Any]) -> str:
+    """What a name costs, in the words of the sentence on the point: ` 55 %  stats.lock  true sharing, 10 % spinning`."""
+    kind = WAIT.noun(name["class"]) if name["class"] in WAIT.names else name["class"]
+    spun = name["spin_share"] > 0.005 * name["wait_share"]
+    spin = f", {percent(name['spin_share'] / name['wait_share'])} spinning" if spun else ""
+    return f"{percent(name['wait_share']):>5}  {with_file(name)}  {kind}{spin}"
 
 
 def places(name: dict[str, Any]) -> list[str]:
@@ -60,10 +67,10 @@ def places(name: dict[str, Any]) -> list[str]:
         if key == "written_at" and not has_writers(name):
             continue
         large = [place for place in name.get(key, [])[:MOST] if place["share"] >= WORTH_SHOWING]
-        found += [f"{verb} {place['share']:>4.0%}  {at(place)}" for place in large]
+        found += [f"{verb} {percent(place['share']):>5}  {at(place)}" for place in large]
         by, functions = FUNCTIONS.get(key, ("", ""))
         if not large and name.get(functions):
-            found.append(f"{by}       {', '.join(name[functions][:MOST])}")
+            found.append(f"{by}        {', '.join(name[functions][:MOST])}")
     return found
 
 
@@ -74,10 +81,10 @@ def at(place: dict[str, Any]) -> str:
 
 def until_error(found: dict[str, Any]) -> str:
     """The result of `--until-error`, in words."""
-    reached = "unknown" if found["reached"] is None else f"{found['reached']:.1%}"
+    reached = "unknown" if found["reached"] is None else percent(found["reached"], 1)
     taken = f"{number(found['windows'], 'window')} of at most {found['limit']}"
     if found["met"]:
-        return f"standard error of throughput {reached}, below {100 * found['wanted']:g}%, after {taken}"
+        return f"standard error of throughput {reached}, below {100 * found['wanted']:g} %, after {taken}"
     above = found["reached"] is not None and found["reached"] >= found["wanted"]
     verdict = ", above the wanted" if above else ": not known to be below"
-    return f"standard error of throughput {reached}{verdict} {100 * found['wanted']:g}% after {taken}: {found['why']}"
+    return f"standard error of throughput {reached}{verdict} {100 * found['wanted']:g} % after {taken}: {found['why']}"

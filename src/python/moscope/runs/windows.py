@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from moscope.errors import UserError
 from moscope.runs.statistics import confidence, trend
 from moscope.schema.enumerations import TIME_KIND
-from moscope.wording import number
+from moscope.wording import number, percent
 
 FS_PER_S, FS_PER_MS, FS_PER_US, FS_PER_NS = 10**15, 10**12, 10**9, 10**6
 KINDS = TIME_KIND.names
@@ -152,7 +152,8 @@ def unmet(windows: list[Moment], mean: confidence.Mean, wanted: float, limit: in
         return f"the work repeats every {periods}, and windows that cover fewer than two periods give no error: expected a higher --windows"
     if mean.relative < wanted:
         few = number(max(1, round(confidence.independent_windows(len(windows), mean.correlation))), "independent window")
-        return f"the windows are correlated ({mean.correlation:.2f}) and worth only {few}, so the error may be up to {mean.upper:.1%}: " \
+        return f"the windows are correlated ({mean.correlation:.2f}) and worth only {few}, " \
+               f"so the error may be up to {percent(mean.upper, 1)}: " \
                "expected a higher --windows"
     return "expected a higher --windows"
 
