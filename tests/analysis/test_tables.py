@@ -104,7 +104,7 @@ def renamed(tmp_path: Path, name: str) -> list[tuple[str, str, float, float]]:
     """Waiting per operation on pk and stock, where the hottest line of the second has this name."""
     for kernel, gain in (("pk", 1.0), ("stock", 1.8)):
         documents = synthetic_run.point("exim", kernel, 48, gain)
-        if kernel == "pk":
+        if kernel == "stock":
             documents[2]["lines"][0]["name"] = name
         synthetic_run.write_point(tmp_path, documents)
     (first, second), = kernel_pairs(load(tmp_path))
