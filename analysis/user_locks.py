@@ -39,6 +39,7 @@ from analysis.exports.base import recorded
 from analysis.locks import lock_of
 from analysis.run_directory import Point
 from moscope.parquet import scan
+from moscope.wording import percent
 
 SCHEMA = "moscope.locks/1"
 NS, US = 10**6, 10**9
@@ -453,7 +454,7 @@ def text(made: dict[str, Any]) -> Iterator[str]:
     """The object as lines for people."""
     yield f"{made['point']}: {_count(len(made['locks']), 'lock')} of user programs"
     for one in made["locks"][:20]:
-        yield f"{one['wait_share']:7.1%}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
+        yield f"{percent(one['wait_share'], 1):>8}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
         held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {_count(one['held_known'], 'known hold')})"
         waiters, wait = "", "how long cores waited is not known"
         if one["waited"] is not None:

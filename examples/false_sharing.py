@@ -15,8 +15,8 @@ folder = sys.argv[1] if len(sys.argv) > 1 else "moscope-out/false_sharing"
 run = moscope("run", "--workload", "falseshare,falseshare-padded", "--kernel", "distro", "--cores", "4", "--windows", "1", "--out", folder)
 for point in run["points"]:
     print(f"{point['workload']:<18} {point['throughput_per_s'] / 1e6:7.1f} million increments/s, "
-          f"memory stall {point['cycles']['memory']:.0%} of the cores' time")
+          f"memory stall {100 * point['cycles']['memory']:.0f} % of the cores' time")
     for line in point["top_lines"][:1]:
         print(f"  hottest line: {line['name']}, {line['class']}, {line['transfers']} transfers, "
-              f"{line['stall_share']:.0%} of the memory stall")
+              f"{100 * line['stall_share']:.0f} % of the memory stall")
 print("report:", run["report"])

@@ -14,6 +14,7 @@ from analysis.database import connect
 from analysis.run_directory import Point
 from moscope.naming.own_code import INLINED
 from moscope.parquet import scan
+from moscope.wording import percent
 
 FILE = "stacks"
 QUERY = "SELECT frames, process, name, kind, waiting, samples FROM {file} ORDER BY waiting DESC, frames, name"
@@ -79,8 +80,8 @@ def stores_note(p: Point, name: str, kind: str) -> str:
     held = sum(_more(ends[function] / whole, waits.get(function, 0) / waited, samples) for function in ends if function and whole)
     if held < NOTABLE:
         return ""
-    return (f"At least {held:.0%} of this waiting is for earlier stores: a locked instruction, a fence or a full store buffer holds the "
-            "core up until they have completed. These chains end with the instruction that is held up; 'waits at' names the store.")
+    return (f"At least {percent(held)} of this waiting is for earlier stores: a locked instruction, a fence or a full store buffer holds "
+            "the core up until they have completed. These chains end with the instruction that is held up; 'waits at' names the store.")
 
 
 def _more(sampled: float, known: float, samples: int) -> float:

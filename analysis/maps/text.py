@@ -11,7 +11,7 @@ from analysis.locks import SITE
 from analysis.maps.advice import advice, unplaced_writers
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
-from moscope import terminal
+from moscope import terminal, wording
 from moscope.wording import number
 
 CHAINS = 5
@@ -40,7 +40,7 @@ def show(p: Point, name: str, kind: str) -> None:
 
 def percent(share: float) -> str:
     """With one digit, as on the page."""
-    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+    return "<0.1 %" if 0 < share < 0.0005 else wording.percent(share, 1)
 
 
 def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
@@ -50,7 +50,8 @@ def show_chains(console: Console, p: Point, name: str, kind: str) -> None:
     if found:
         console.print(f"Call chains, from {sum(one.samples for one in found):,} samples of waiting cores:", soft_wrap=True)
     for one in by_functions(found)[:CHAINS]:
-        console.print(f"  {one.waiting / whole:4.0%}  {' <- '.join(reversed(one.frames)) or 'unknown'}", soft_wrap=True, markup=False)
+        functions = " <- ".join(reversed(one.frames)) or "unknown"
+        console.print(f"  {wording.percent(one.waiting / whole):>5}  {functions}", soft_wrap=True, markup=False)
     if note := stores_note(p, name, kind):
         console.print(f"  {note}", soft_wrap=True, markup=False)
 
@@ -91,7 +92,7 @@ def table(one: LineMap) -> Table:
     for n, area in enumerate(one.used):
         typed = f" ({area.type})" if area.type else ""
         name = area.name.removeprefix(site) if area.name.startswith(f"{site}.") or area.name.startswith(f"{site}[") else area.name
-        made.add_row(letter(n), f"{area.first}-{area.end - 1}", escaped(name + typed), f"{one.share(area.waiting):.1%}",
+        made.add_row(letter(n), f"{area.first}-{area.end - 1}", escaped(name + typed), percent(one.share(area.waiting)),
                      f"{area.transactions:,}", cores(area.readers), cores(area.writers), escaped(code(area.waits)),
                      escaped(code(area.writes)))
     return made
@@ -103,7 +104,7 @@ def unplaced(one: LineMap) -> list[str]:
     for writer in unplaced_writers(one):
         where = f" ({writer.shown[0]})" if writer.source else ""
         said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
-                    f"preceded the windows. It is the last writer before {writer.count / one.after_writes:.0%} of "
+                    f"preceded the windows. It is the last writer before {wording.percent(writer.count / one.after_writes)} of "
                     "the transactions that follow a write.")
     return said
 

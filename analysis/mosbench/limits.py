@@ -11,6 +11,7 @@ from typing import Any
 from analysis.mosbench.account import OTHERS, WAITS, WORDS, dram, per_operation
 from analysis.run_directory import Point
 from analysis.tables.time_split import causes
+from moscope.wording import percent
 
 CARD_BUSY = 0.95  # of the time, from which the card's packet limit of one direction is the limit
 MOST = 20  # names of lines that are causes of their own
@@ -36,10 +37,11 @@ def limit(one: Point, many: Point) -> Limit:
     busy = {does: share for way, does in (("in", "receives"), ("out", "sends")) if (share := card_busy(many, way)) >= CARD_BUSY}
     if busy:
         share = min(*busy.values(), 1.0)
-        return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can for {share:.0%} of the time")
+        return Limit("card", f"the network card {' and '.join(busy)} as many packets as it can for {percent(share)} of the time")
     dropped = drops(many)
     if dropped >= DROPPED and causes(many).get("idle", 0.0) >= IDLE:
-        return Limit("card", f"the network card drops {dropped:.1%} of the packets; cores are idle {causes(many)['idle']:.0%} of the time")
+        idle = percent(causes(many)["idle"])
+        return Limit("card", f"the network card drops {percent(dropped, 1)} of the packets; cores are idle {idle} of the time")
     idle_read_fs = dram(one).read_fs
     # Each name is a cause of both points or of none.
     names = dict.fromkeys(name for p in (many, one) for name in list(p.made[WAITS].shared)[:MOST])
@@ -51,9 +53,9 @@ def limit(one: Point, many: Point) -> Limit:
         return Limit("none", "none: an operation takes no more time than on one core", 0.0)
     share = more[largest] / sum(time for time in more.values() if time > 0)
     if largest == OTHERS:
-        return Limit("sharing", f"many lines that cores share ({share:.0%} of the additional time), none of them hot", share)
-    more_said = f"; its channels are occupied {dram(many).occupied:.0%} of the time" if largest == "dram" else ""
-    return Limit(largest, f"{WORDS.get(largest, largest)} ({share:.0%} of the additional time){more_said}", share)
+        return Limit("sharing", f"many lines that cores share ({percent(share)} of the additional time), none of them hot", share)
+    more_said = f"; its channels are occupied {percent(dram(many).occupied)} of the time" if largest == "dram" else ""
+    return Limit(largest, f"{WORDS.get(largest, largest)} ({percent(share)} of the additional time){more_said}", share)
 
 
 def card_busy(p: Point, way: str) -> float:

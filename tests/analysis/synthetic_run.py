@@ -192,7 +192,7 @@ def point(workload: str, kernel: str, cores: int, gain: float = 1.0) -> tuple[di
         "throughput_per_s": mean, "stderr_per_s": error, "kernel_share": 0.76, "user_us_per_op": active * 0.24 / US / ops,
         "system_us_per_op": active * 0.76 / US / ops, "cycles": {"busy": busy, "idle": idle, "core": core, "memory": memory},
         "spin_cycles": spin_cycles, "ticks": window, "spin_instructions": 0,
-        "bottleneck": f"waiting for memory takes {memory:.0%} of the cores' time, most of it for "
+        "bottleneck": f"waiting for memory takes {100 * memory:.0f} % of the cores' time, most of it for "
                       f"{names[0]['name'] if names else 'no line'}",
         "top_names": names, "top_lines": [{**{k: v for k, v in one.items() if k != "lines"}, "address": hex(FIRST)} for one in names],
         "instructions": 9_000_000 * cores, "host_s": 20.0 + 3 * cores, "host_s_per_ms": 1.5 + cores / 3,

@@ -60,14 +60,14 @@ def test_a_call_has_the_waiting_of_all_that_it_called_and_bars_lie_under_their_c
 
 
 def test_chains_that_end_in_functions_without_an_access_to_the_lines_are_said_to_wait_for_stores(point: Point) -> None:
-    assert stores_note(point, "lock", "kernel symbol").startswith("At least 33% of this waiting is for earlier stores: a locked")
-    assert "At least 33% of this waiting is for earlier stores" in flames.of_name(point, "lock", "kernel symbol", 0.9)
+    assert stores_note(point, "lock", "kernel symbol").startswith("At least 33 % of this waiting is for earlier stores: a locked")
+    assert "At least 33 % of this waiting is for earlier stores" in flames.of_name(point, "lock", "kernel symbol", 0.9)
     assert innermost(chains(point, "<queue>", "user symbol")[0]) == "client:main", "pairs do not name an inlined function"
     point.made["chains"] = [replace(one, frames=("down_read", "inner (inlined)")) for one in chains(point)]
     assert stores_note(point, "lock", "kernel symbol") == ""
 
 
-@pytest.mark.parametrize(("samples", "note"), [(3, ""), (300, "At least 17% of this waiting is for earlier stores")])
+@pytest.mark.parametrize(("samples", "note"), [(3, ""), (300, "At least 17 % of this waiting is for earlier stores")])
 def test_chains_of_a_function_that_waits_less_itself_are_said_to_wait_for_stores_unless_chance_explains_it(
         point: Point, monkeypatch: pytest.MonkeyPatch, samples: int, note: str) -> None:
     # Each function has half of the waiting; of the chains, one has a third and the other two thirds.
@@ -149,7 +149,7 @@ def test_the_terminal_lists_the_chains_of_a_name_innermost_first(point: Point, c
 
     show_chains(Console(highlight=False, width=200), point, "lock", "kernel symbol")
     printed = capsys.readouterr().out
-    assert "9 samples" in printed and re.search(r"67%  down_read <- sys_read <- entry <- server:loop <- server:main", printed)
+    assert "9 samples" in printed and re.search(r"67 %  down_read <- sys_read <- entry <- server:loop <- server:main", printed)
 
 
 def test_in_words_chains_with_the_same_functions_are_one(point: Point, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,7 +159,7 @@ def test_in_words_chains_with_the_same_functions_are_one(point: Point, capsys: p
     point.made["chains"] = [read, write, replace(read, waiting=1 * US, samples=1), replace(read, process="client")]
     show_chains(Console(highlight=False, width=200), point, "lock", "kernel symbol")
     printed = capsys.readouterr().out
-    assert "16 samples" in printed and re.findall(r"(\d+%)  (\w+)", printed)[:2] == [("81%", "down_read"), ("19%", "down_write")]
+    assert "16 samples" in printed and re.findall(r"(\d+ %)  (\w+)", printed)[:2] == [("81 %", "down_read"), ("19 %", "down_write")]
     assert flames.of_name(point, "lock", "kernel symbol", 0.9).count("<li>") == 2
 
 

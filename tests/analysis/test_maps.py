@@ -85,7 +85,7 @@ def test_each_byte_has_its_own_waiting_transactions_code_and_cores(tmp_path: Pat
         "6...........4...", "w...............", "aaaaaaaabbbbbbbb.")
 
 
-@pytest.mark.parametrize(("whole", "said"), [(25_000, "0.2%"), (1_000_000, "<0.1%"), (50, "100.0%")])
+@pytest.mark.parametrize(("whole", "said"), [(25_000, "0.2 %"), (1_000_000, "<0.1 %"), (50, "100.0 %")])
 def test_a_small_share_is_not_printed_as_nothing_and_one_transaction_is_singular(
         tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, whole: int, said: str) -> None:
     line = made(tmp_path, TWO, [pair(1, 0, 50)], [(0, 0, 1, True)])
@@ -104,7 +104,7 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
                 miss="false_sharing")
     assert [(code.function, code.count) for code in line.unplaced] == [("f9", 6)]
     (note,) = text.unplaced(line)
-    assert note.startswith("f9 has written this line at unknown bytes") and "before 75% of the transactions" in note
+    assert note.startswith("f9 has written this line at unknown bytes") and "before 75 % of the transactions" in note
     found = advice(line)[0]
     assert found.kind == "false_sharing" and found.text.endswith(" What f9 writes in this line needs another line, too.")
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced

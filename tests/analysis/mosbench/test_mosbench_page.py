@@ -17,7 +17,7 @@ from analysis.described import MISS_CLASS
 from analysis.mosbench import data, main, names, page, summary
 from analysis.mosbench.account import OTHERS, WAITS, per_operation
 from analysis.mosbench.limits import Limit, limit
-from analysis.page.markup import code
+from analysis.page.markup import code, prose
 from analysis.run_directory import Point, RunDirectoryError
 from moscope.mosbench.applications import APPLICATIONS
 
@@ -85,7 +85,7 @@ def test_the_page_has_the_papers_figures_its_limits_and_points_that_failed_or_we
     assert [c["difference"] for c in exim["curves"]] == [0.0, 0.0]
     assert [c["limit"]["cause"] for c in exim["curves"]] == ["queue.lock", "size"]
     text = Path(found["report"]).read_text()
-    assert "App: contention on spool directories" in text and exim["limit"]["text"] in text
+    assert "App: contention on spool directories" in text and prose(exim["limit"]["text"]) in text
     assert "1 point failed" in text and code("./moscope run --workload exim --cores 24") in text
     assert text.count("<li>Exim on ") == 1
     assert ("<li>Exim on PK, 12 cores: throughput falls from 880,000 per second in the first 10 windows to 118,000 in the last 14 windows: "
@@ -198,8 +198,8 @@ def test_reads_that_wait_for_others_in_dram_are_told_apart_from_misses_that_a_la
     queued = limit(one, with_reads(point(48, 2400, capacity=0.6), 500, 0.9))
     # Of 12 us, reads wait 0.9 * 0.9 for others; an operation takes 10 us more than on one core.
     assert queued.cause == "dram" and queued.share == pytest.approx(12 * 0.81 / (12 * 0.81 + 12 * 0.19 - 1))
-    assert queued.text == ("DRAM bandwidth: reads wait for other requests (88% of the additional time); "
-                           "its channels are occupied 79% of the time")
+    assert queued.text == ("DRAM bandwidth: reads wait for other requests (88 % of the additional time); "
+                           "its channels are occupied 79 % of the time")
     assert limit(one, with_reads(point(48, 2400, capacity=0.6), 60, 0.9)).cause == "size"
     unknown = point(1, 100, capacity=0.1)
     assert limit(unknown, with_reads(point(48, 2400, capacity=0.6), 500, 0.9)).cause == "size"
@@ -223,11 +223,11 @@ def test_a_card_at_its_limit_or_that_drops_packets_is_a_limit_before_the_cores_t
     busy = point(48, 2400, idle=0.05, network={"in_packets": 900, "dropped_fifo_full": 100})
     idle = point(48, 2400, idle=0.5, network={"in_packets": 900, "dropped_fifo_full": 100})
     assert limit(one, busy).cause != "card"
-    assert limit(one, idle).text == "the network card drops 10.0% of the packets; cores are idle 50% of the time"
+    assert limit(one, idle).text == "the network card drops 10.0 % of the packets; cores are idle 50 % of the time"
     limited = point(48, 2400, idle=0.05, network={"in_busy_ns": 0, "out_busy_ns": busy.window_fs // 1_000_000 * 97 // 100})
-    assert limit(one, limited).text == "the network card sends as many packets as it can for 97% of the time"
+    assert limit(one, limited).text == "the network card sends as many packets as it can for 97 % of the time"
     limited.record["network"]["in_busy_ns"] = busy.window_fs // 1_000_000
-    assert limit(one, limited).text == "the network card receives and sends as many packets as it can for 97% of the time"
+    assert limit(one, limited).text == "the network card receives and sends as many packets as it can for 97 % of the time"
     limited.record["network"] = {"in_busy_ns": 0, "out_busy_ns": busy.window_fs // 2_000_000}
     assert limit(one, limited).cause != "card"
 

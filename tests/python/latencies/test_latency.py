@@ -200,7 +200,7 @@ def dram(busy: int, queue: int = 0, **lost: int) -> dict[str, Any]:
 
 def test_a_dram_that_loses_its_time_to_one_rule_is_named_by_that_rule() -> None:
     limit = find_limit(dram(50, row_cycle=45, no_request=5), 1000, LOAD, 500, TIMINGS)
-    assert limit.name == "DRAM row cycle" and "45%" in limit.why
+    assert limit.name == "DRAM row cycle" and "45 %" in limit.why
 
 
 @pytest.mark.parametrize(("faw", "name"), [(37_500, "four-activate limit (tFAW)"), (36_000, "distance of activates (tRRD)"),

@@ -14,7 +14,7 @@ from moscope.gem5 import binary, full_system, programs
 from moscope.runs import directory, main, options
 from moscope.runs.main import Outcome
 from moscope.runs.options import Options, Plan, Point
-from moscope.wording import number
+from moscope.wording import number, percent
 
 DEFAULT_OUT = Path("moscope-out/run-gem5")  # not the folder of runs on moscope's engine, to which several starts add
 
@@ -80,7 +80,7 @@ def show(document: dict[str, Any]) -> None:
     print(f"{document['machine']} on {document['engine']}")
     for p in document["points"]:
         speed = p["instructions"] / p["host_s"] / 10**6 if p["host_s"] else 0.0
-        cycles = ", ".join(f"{name} {share:.0%}" for name, share in p["cycles"].items())
+        cycles = ", ".join(f"{name} {percent(share)}" for name, share in p["cycles"].items())
         print(f"{p['workload']} on {number(p['cores'], 'core')}, kernel {p['kernel']}: {p['throughput_per_s']:,.0f} {p['operation']} per "
               f"second in {p['window_ms']:g} ms; {cycles}; {p['instructions']:,} instructions in {p['host_s']:.1f} s of the host, "
               f"{speed:.3f} million per second")

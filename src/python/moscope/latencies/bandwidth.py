@@ -21,7 +21,7 @@ from moscope.latencies import steady
 from moscope.latencies.references import bandwidth_references
 from moscope.latencies.steady import LINE, cached_lines, lines_to_fill
 from moscope.schema.counters import LOST, LOST_FOR_LACK_OF_REQUESTS
-from moscope.wording import decimals
+from moscope.wording import decimals, percent
 
 PAGE = 4096
 MIB = 1 << 20
@@ -123,7 +123,7 @@ def find_limit(statistics: dict[str, Any], window_fs: int, load: Load, latency: 
         best = max(saturated, key=lambda c: c.waiting)
         return Limit(best.name, best.why, shares, best.waiting)
     busy = max(candidates, key=lambda c: c.shares[c.name], default=None)
-    busiest = f"; the busiest resource is {busy.name}, in use {busy.shares[busy.name]:.0%} of the time" if busy else ""
+    busiest = f"; the busiest resource is {busy.name}, in use {percent(busy.shares[busy.name])} of the time" if busy else ""
     return Limit("misses in flight", f"{load.in_flight} per core, each {latency:.0f} cycles under way{busiest}", shares)
 
 
@@ -136,7 +136,7 @@ def _dram(statistics: dict[str, Any], dram: dict[str, Any]) -> Limit | None:
     busy = sum(c["busy"] for c in channels) / accounted
     lost = {reason: sum(c["lost"].get(reason, 0) for c in channels) / accounted for reason in LOST.members}
     losses = sorted(((share, r) for r, share in lost.items() if r != "no_request" and share), reverse=True)
-    parts = [f"data bus busy {busy:.0%}"] + [f"lost to {LOST.label(r)} {share:.0%}" for share, r in losses[:3]]
+    parts = [f"data bus busy {percent(busy)}"] + [f"lost to {LOST.label(r)} {percent(share)}" for share, r in losses[:3]]
     held = [(share, r) for share, r in losses if r not in LOST_FOR_LACK_OF_REQUESTS]
     name = f"DRAM {rule(held[0][1], dram)}" if held and held[0][0] > busy * 0.1 else "DRAM"
     taken = 1 - sum(lost[reason] for reason in LOST_FOR_LACK_OF_REQUESTS)
@@ -162,8 +162,8 @@ def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:
         taken = min(1.0, busy + stalled)
         if best is None or taken > best.shares[best.name]:
             name = f"link {link['name']}" + (f", buffers of channel {channel}" if stalled > busy else "")
-            best = Limit(name, f"carries packets {busy:.0%} of the time" + (
-                f", waits for {channel} buffers {stalled:.0%}" if stalled > 0.01 else ""), {name: taken},
+            best = Limit(name, f"carries packets {percent(busy)} of the time" + (
+                f", waits for {channel} buffers {percent(stalled)}" if stalled > 0.01 else ""), {name: taken},
                 sum(c["wait_fs"] for c in link["channels"].values()) / window_fs)
     return best
 
@@ -175,7 +175,7 @@ def _ports(statistics: dict[str, Any], window_fs: int) -> Limit | None:
     busiest = max(ports, key=lambda p: p["busy_fs"])
     share = busiest["busy_fs"] / window_fs
     name = f"crossbar port {busiest['name']}"
-    return Limit(name, f"carries messages {share:.0%} of the time", {name: share}, busiest["wait_fs"] / window_fs)
+    return Limit(name, f"carries messages {percent(share)} of the time", {name: share}, busiest["wait_fs"] / window_fs)
 
 
 def row_json(b: Bandwidth) -> dict[str, Any]:

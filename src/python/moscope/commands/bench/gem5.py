@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
-from moscope.wording import number
+from moscope.wording import number, percent
 
 
 @command
@@ -36,6 +36,6 @@ def gem5(shared: Shared,
         for name in ("moscope", "gem5"):
             one = document[name]
             print(f"  {name:<8} {one['mips']:>9.4f} million instructions per second: {one['instructions']:,} in {one['host_s']:.1f} s, "
-                  f"{one['simulated_ms']:g} ms, cores active {one['busy']:.0%} of the time")
+                  f"{one['simulated_ms']:g} ms, cores active {percent(one['busy'])} of the time")
         print(f"  ratio    {document['ratio']:>9.1f} (at least {document['bars']['ratio']:g})")
     return errors.OK if document["ok"] else errors.FOUND

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
-from moscope.wording import number
+from moscope.wording import number, percent
 
 
 @command
@@ -35,15 +35,15 @@ def run(shared: Shared,
         bars, beyond = document["bars"], document["rss_bytes"] - document["guest_touched_bytes"]
         used = f", {document['threads']} host threads" if document["threads"] > 1 else ""
         print(f"{document['workload']} on {number(document['cores'], 'core')}, {document['simulated_ms']:g} ms, cores active "
-              f"{document['busy']:.0%} of the time{used}")
+              f"{percent(document['busy'])} of the time{used}")
         spread = ", ".join(f"{mips:.2f}" for mips in document["mips_of_each"])
-        costs = ", ".join(f"{cost:.1%}" for cost in document["attribution_overhead_of_each"])
+        costs = ", ".join(percent(cost, 1) for cost in document["attribution_overhead_of_each"])
         print(f"  speed               {document['mips']:>8.2f} million instructions per second (at least {bars['mips']:g}); "
               f"{document['mips_of_cpu']:.2f} per processor second")
         print(f"                      the median of {spread}")
         print(f"  host seconds        {document['host_s_per_ms']:>8.2f} per simulated millisecond")
-        print(f"  attribution         {document['attribution_overhead']:>8.1%} of the time without it (less than "
-              f"{bars['attribution_overhead']:.0%}), the median of {costs}")
+        print(f"  attribution         {percent(document['attribution_overhead'], 1):>9} of the time without it (less than "
+              f"{percent(bars['attribution_overhead'])}), the median of {costs}")
         print(f"  host memory         {document['rss_bytes'] >> 20:>8} MiB, {beyond >> 20} MiB beyond the guest's pages (less than "
               f"{bars['bytes_beyond_guest'] >> 20})")
     return errors.OK if document["ok"] else errors.FOUND

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from moscope.cli import Shared, command
-from moscope.wording import number
+from moscope.wording import number, percent
 
 
 @command
@@ -38,5 +38,5 @@ def threads(shared: Shared,
     print(f"{'processors':>12}{'as built':>10}{'by pairs':>10}{'imbalance':>12}{'at rest':>10}{'barriers':>10}")
     for row in document["rows"]:
         waits = row["waits"]
-        print(f"{row['processors']:>12}{row['as_built']:>10.2f}{row['by_pairs']:>10.2f}{waits['imbalance']:>12.0%}"
-              f"{waits['at_rest']:>10.0%}{waits['barriers']:>10.0%}")
+        print(f"{row['processors']:>12}{row['as_built']:>10.2f}{row['by_pairs']:>10.2f}{percent(waits['imbalance']):>13}"
+              f"{percent(waits['at_rest']):>11}{percent(waits['barriers']):>11}")

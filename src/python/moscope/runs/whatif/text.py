@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from moscope import terminal
+from moscope.wording import percent
 
 
 def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
@@ -20,8 +21,8 @@ def show(document: dict[str, Any], meaning: dict[str, str]) -> None:
         table.add_column(name)
     table.add_column("lines", justify="right")
     for one in document["results"]:
-        gain = "-" if one["gain"] is None else f"{one['gain']:+.1%}"
-        error = "" if one["gain_stderr"] is None else f"{one['gain_stderr']:.1%}"
+        gain = "-" if one["gain"] is None else f"{100 * one['gain']:+.1f} %"
+        error = "" if one["gain_stderr"] is None else percent(one["gain_stderr"], 1)
         lines = f"{one['lines']}" if one["becomes"] == one["lines"] else f"{one['lines']} as {one['becomes']}"
         table.add_row(gain, error, f"{one['rate']['per_s']:,.0f}", f"{one['as']}", one["name"], lines)
     terminal.print_table(console, table)

@@ -21,7 +21,7 @@ from moscope.runs.pool import machine_bytes, wanted_bytes
 from moscope.sweeps import speeds
 from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared
 from moscope.sweeps.spec import Params, Value, quoted, text
-from moscope.wording import number
+from moscope.wording import number, percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -155,7 +155,7 @@ def work_of(one: options.Point) -> float:
 
 
 def state_of(at: Progress) -> str:
-    return f"{at.phase}, {at.part:.0%}" if 0 < at.part < 1 else at.phase
+    return f"{at.phase}, {percent(at.part)}" if 0 < at.part < 1 else at.phase
 
 
 @lru_cache(maxsize=4096)
