@@ -34,6 +34,7 @@ __all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "DramPre
 
 
 MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
+MOST_MISSES = 63  # as many as a core of `out_of_order` can follow: Overlap::kFlights less the load that it waits for
 D = TypeVar("D", bound=Described)
 
 
@@ -61,7 +62,7 @@ class Machine(Described):
     l3: Cache
     probe_filter: ProbeFilter
     latencies: Latencies
-    outstanding_misses: Count = param("lines that a core requests at a time", least=1)
+    outstanding_misses: Count = param("lines that a core requests at a time", least=1, most=MOST_MISSES)
     crossbar: Crossbar
     topology: Topology
     links: Links
