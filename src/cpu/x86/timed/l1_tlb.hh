@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The first-level data TLB, for timing: fully associative, for pages of every size (AMD 40546, section A.10: 48
-// entries), with round-robin replacement. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which
-// stands for the second level.
+// entries). Free entries are filled from the last to the first; when all are full, they are replaced in turn from the
+// first to the last. It only says hit or miss; translations come from cpu/x86/mmu/tlb.hh, which stands for the second
+// level.
 #pragma once
 
 #include <algorithm>
