@@ -14,8 +14,8 @@ class Pipeline(Described):
     """A core in detailed mode. The defaults are those of family 10h."""
 
     issue_width: Count = param("operations issued per cycle", default=Count(3, "x: AMD 40546, three-way"), least=1, most=16)
-    locked: Cycles = param("cycles of a locked operation in addition to its accesses", default=Cycles("12cycles", "assumed"),
-                           most="1000000cycles")
+    locked: Cycles = param("cycles of a locked operation that hits, its accesses included; if it misses, its wait for the line is added",
+                           default=Cycles("12cycles", "assumed"), most="1000000cycles")
     store_buffer: Count = param("entries of the store buffer", default=Count(
         32, "assumed: most of the 44-entry load/store unit (x: AMD 40546, section A.5.4) hold loads"), least=1, most=256)
     l1d_tlb: Count = param("entries of the first-level data TLB, fully associative, replaced in turn, for pages of all sizes",
