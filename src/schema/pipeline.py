@@ -33,8 +33,9 @@ class Core(Described):
                         default=Name("out_of_order", "x: AMD 40546, reorder buffer"), choices=lambda: MODELS)
     window: Count = param("`out_of_order` only: operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
                           least=4, most=256)
-    mispredicted: Cycles = param("`out_of_order` only: from the resolution of a mispredicted branch until the next operation is dispatched",
-                                 default=Cycles("12cycles", "x: AMD 40546, 12 cycles and more"), most="1000cycles")
+    mispredicted: Cycles = param(
+        "`out_of_order` only: from the resolution of a mispredicted branch until the next operation is dispatched",
+        default=Cycles("12cycles", "x: AMD 40546, 12 cycles and more"), most="1000cycles")
 
 
 DESCRIPTIONS = (Group("PipelineParams", Pipeline, "moscope::x86"), Group("CoreParams", Core, "moscope::x86"))

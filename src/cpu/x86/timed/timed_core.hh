@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A core in detailed mode: it runs the instruction functions of functional mode on a fiber of its own. Every data
 // access goes through the memory port. Unless the core overlaps misses (overlap.hh), its clock advances as in an
-// in-order pipeline: `width` operations issue in a cycle, each waits for its sources, and a load that misses waits
-// until its value is bound. Stores retire into a buffer that drains in order (x86-TSO). A load takes its bytes from a
-// buffered store that covers it. MFENCE, locked and serializing instructions and device accesses wait until the buffer
-// is empty; so does SFENCE if non-temporal stores are under way. Every tick is charged once: to busy, idle, core (own
-// results, long operations, device accesses) or memory.
+// in-order pipeline: `width` operations issue in a cycle, each waits for sources that take longer than a cycle, and a
+// load that misses waits until its value is bound. Stores retire into a buffer that drains in order (x86-TSO). A load
+// takes its bytes from a buffered store that covers it. MFENCE, locked and serializing instructions and device accesses
+// wait until the buffer is empty; so does SFENCE if non-temporal stores are under way. Every tick is charged once: to
+// busy, idle, core (own results, long operations, device accesses) or memory.
 #pragma once
 
 #include <algorithm>
