@@ -31,8 +31,8 @@ class Core(Described):
 
     model: Name = param("`blocking`: instructions issue in order and one load is under way; `out_of_order`: independent loads overlap",
                         default=Name("out_of_order", "x: AMD 40546, reorder buffer"), choices=lambda: MODELS)
-    window: Count = param("`out_of_order` only: operations between dispatch and retirement", default=Count(72, "x: AMD 40546, reorder buffer"),
-                          least=4, most=256)
+    window: Count = param("`out_of_order` only: operations between dispatch and retirement",
+                          default=Count(72, "x: AMD 40546, reorder buffer"), least=4, most=256)
     mispredicted: Cycles = param(
         "`out_of_order` only: from the resolution of a mispredicted branch until the next operation is dispatched",
         default=Cycles("12cycles", "x: AMD 40546, 12 cycles and more"), most="1000cycles")
