@@ -102,7 +102,7 @@ def find(p: Point, name: str) -> Subject | None:
         return known == name or bool(known.startswith(name) and len(name) >= _begin(known) and ELEMENT.match(known, len(name)))
 
     def chosen(query: str) -> list[dict[str, Any]]:
-        return [row for row in p.database.rows(query, p.name) if means(row["name"]) or means(row.get("entry", ""))]
+        return [row for row in p.database.rows(query, p.name) if means(row["name"]) or means(row.get("entry", row["name"]))]
 
     def subject(rows: list[dict[str, Any]], column: str, fields: tuple[str, ...] = ()) -> Subject:
         return Subject(name, tuple(dict.fromkeys(row[column] for row in rows)), sum(row["waiting"] for row in rows), fields)

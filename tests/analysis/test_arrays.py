@@ -87,6 +87,7 @@ def test_a_line_is_asked_for_by_its_own_name_by_its_entry_and_by_the_array() -> 
     assert [line.line["name"] for line in maps_of(p, *whole[0])] == ["p:a[3].x", "p:a[2].x", "p:a[1].x"]
     assert [line.line["name"] for line in maps_of(p, *one[0])] == ["p:a[2].x"]
     found = find(p, "p:a[*].x")
+    assert find(p, "") is None
     assert found is not None and sorted(found.names) == [f"p:a[{n}].x" for n in range(4)]
 
 
