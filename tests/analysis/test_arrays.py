@@ -54,6 +54,9 @@ def entries(waiting: Mapping[str, int]) -> dict[str, int]:
     ({f"p:g[{n}][{n % 2}]": 5 for n in range(4)}, {"p:g[*][*]": 20}),
     ({"p:new[] at p.cc:7 (Pool)[1].x": 4, "p:new[] at p.cc:7 (Pool)[2].x": 4}, {"p:new[] at p.cc:7 (Pool)[*].x": 8}),
     ({"p:a[0]": 0, "p:a[1]": 0}, {"p:a[*]": 0}),
+    ({f"p:log(char (&) [{n}])::calls": 5 for n in range(3)}, {f"p:log(char (&) [{n}])::calls": 5 for n in range(3)}),
+    ({f"p:log(char (&) [7])::calls[{n}][{n}]": 5 for n in range(3)}, {"p:log(char (&) [7])::calls[*][*]": 15}),
+    ({f"p:Pool::operator[](int)::calls[{n}]": 5 for n in range(3)}, {"p:Pool::operator[](int)::calls[*]": 15}),
 ])
 def test_names_that_differ_by_indices_are_one_entry_but_a_hot_element_is_its_own(waiting: dict[str, int], wanted: dict[str, int]) -> None:
     assert entries(waiting) == wanted
