@@ -31,7 +31,7 @@ def write(run: Run) -> None:
         file = folder / f"{point.name}-{hashlib.sha256(f'{one.name}|{one.kind}'.encode()).hexdigest()[:8]}.html"
         write_whole(file, page.html(episode.history_of(one, machine)).encode())
         entry = point.database.entries(point.name).get((one.name, one.kind), one.name)
-        point.made[KEY][entry, one.kind] = f"{FOLDER}/{file.name}"
+        point.made[KEY].setdefault((entry, one.kind), f"{FOLDER}/{file.name}")  # of several elements, the hottest
 
 
 def page_of(point: Point, name: str, kind: str) -> str | None:
