@@ -80,6 +80,7 @@ class Database:
         many queries; otherwise each query reads them."""
         self._connection = connect()
         self._folders = {point: place for point, place in points.items() if isinstance(place, Path)}
+        self._entries: dict[str, dict[tuple[str, str], str]] = {}  # kept, as each map of a name needs them
         self._empty = not points
         stored = "TABLE" if self._folders and copied else "VIEW"
         if self._empty:
@@ -129,7 +130,10 @@ class Database:
 
     def entries(self, point: str) -> dict[tuple[str, str], str]:
         """By name and kind of lines, the entry of each that is another name."""
-        return {(row["name"], row["kind"]): row["entry"] for row in self.rows("SELECT * FROM entries WHERE point = ?", point)}
+        if point not in self._entries:
+            rows = self.rows("SELECT * FROM entries WHERE point = ?", point)
+            self._entries[point] = {(row["name"], row["kind"]): row["entry"] for row in rows}
+        return self._entries[point]
 
     def by_name(self, query: str, *parameters: object) -> dict[tuple[str, str], list[dict[str, Any]]]:
         """The same by (name, kind)."""

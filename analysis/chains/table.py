@@ -27,7 +27,8 @@ AT = "SELECT name, kind, at_function, at_source, at_inlined, waiting FROM {file}
 
 @dataclass(frozen=True)
 class Chain:
-    """`frames`: functions, outermost first. `waiting`: what its samples stand for, in fs."""
+    """`frames`: functions, outermost first. `name`: the entry (analysis/arrays.py) of the lines, `element` their own name. `waiting`: what
+    its samples stand for, in fs."""
 
     frames: tuple[str, ...]
     process: str
@@ -35,6 +36,7 @@ class Chain:
     kind: str
     waiting: int
     samples: int
+    element: str = ""
 
 
 def sampled(p: Point) -> bool:
@@ -46,8 +48,7 @@ def chains(p: Point, name: str | None = None, kind: str | None = None) -> list[C
     """Those with the most waiting first; of the lines of one name or entry, if one is given. Empty where stacks were not sampled."""
     if name is None:
         return list(_all(p))
-    entries = p.database.entries(p.name)
-    return [one for one in _all(p) if one.kind == kind and name in (one.name, entries.get((one.name, kind)))]
+    return [one for one in _all(p) if one.kind == kind and name in (one.name, one.element)]
 
 
 def by_functions(found: Iterable[Chain]) -> list[Chain]:
@@ -64,7 +65,9 @@ def _all(p: Point) -> list[Chain]:
     if "chains" not in p.made:
         file = p.database.file(p.name, FILE)
         rows = connect().execute(QUERY.format(file=scan(file))).fetchall() if file else []
-        p.made["chains"] = [Chain(tuple(frames), *rest) for frames, *rest in rows]
+        entries = p.database.entries(p.name)
+        p.made["chains"] = [Chain(tuple(frames), process, entries.get((name, kind), name), kind, waiting, samples, name)
+                            for frames, process, name, kind, waiting, samples in rows]
     made: list[Chain] = p.made["chains"]
     return made
 

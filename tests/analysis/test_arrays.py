@@ -13,8 +13,10 @@ from pyarrow import parquet
 
 from analysis import Point, load
 from analysis.chains import chains
+from analysis.chains.tree import placed, tree
 from analysis.comparison.pairs import by_line
 from analysis.database import Database
+from analysis.exports import collapsed
 from analysis.maps import asked, maps_of
 from analysis.page import lines as page
 from analysis.tables.lines import hot_lines
@@ -104,7 +106,11 @@ def test_the_chains_of_an_entry_are_those_of_its_elements(tmp_path: Path) -> Non
             for name in ("p:a[0]", "p:a[1]", "p:b")]
     parquet.write_table(pa.Table.from_pylist(rows), of_point / "stacks.parquet")
     (p,) = load(folder).points
-    assert [[one.name for one in chains(p, name, "user symbol")] for name in ("p:a[*]", "p:a[1]")] == [["p:a[0]", "p:a[1]"], ["p:a[1]"]]
+    assert [[one.element for one in chains(p, name, "user symbol")] for name in ("p:a[*]", "p:a[1]")] == [
+        ["p:a[0]", "p:a[1]"], ["p:a[1]"]]
+    bars = {call.function: call.waiting for call, _, _, _ in placed(tree(chains(p), True), 0.0) if call.line}
+    assert bars == {"[p:a[*]]": 10, "[p:b]": 5}
+    assert {parts[-1] for parts, _ in collapsed.weighted(p)} == {"p:a[*]", "p:b"}
 
 
 def test_an_array_that_is_one_entry_on_either_side_is_one_line_of_a_comparison() -> None:
