@@ -75,3 +75,20 @@ def test_a_counter_is_part_of_a_state_only_if_a_rule_reads_it(tmp_path: Path, co
     model = emit_model.emit(program, emit_model.Model(places, lines=1, messages=8), found)
     assert len(re.findall(r'assign_\(seen, \(?seen \+ 1\)?, "MSI-dir.sm:\d+"\);', model)) == read
     assert "++seen" not in model and "seen = seen" not in model
+
+
+@pytest.mark.parametrize("assigned, kept, text", [("tbe.Acks", False, 'present_(tbe, "tbe")->Acks'), ("seen", False, "seen"),
+                                                  ("mod(seen, 3)", True, "remainder_of(seen, 3)"), ("7 / seen", True, "divide(7, seen)")])
+def test_the_value_of_a_variable_that_no_rule_reads_is_computed_as_it_may_be_a_violation(tmp_path: Path, assigned: str, kept: bool,
+                                                                                         text: str) -> None:
+    for path in PROTOCOLS.glob("MSI*"):
+        shutil.copy(path, tmp_path)
+    home = tmp_path / "MSI-dir.sm"
+    changed = home.read_text(encoding="utf-8").replace("  TBETable TBEs", "  int seen;\n  int last;\n  TBETable TBEs", 1)
+    home.write_text(changed.replace("if (tbe.Acks == 1", f"seen := seen + 1; last := {assigned};\n if (tbe.Acks == 1", 1), encoding="utf-8")
+    program, found = compile_protocol(str(tmp_path / "MSI.slicc"))
+    assert program is not None, found.report()
+    places = {m.name: Place(2, {p.name: 1 for p in m.params}) for m in program.machines}
+    model = emit_model.emit(program, emit_model.Model(places, lines=1, messages=8), found)
+    assert f"static_cast<void>({text});" in model and not re.search(r"(?<!&)\blast = [^{]", model)
+    assert ("assign_(seen, " in model) == kept

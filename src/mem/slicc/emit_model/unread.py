@@ -79,7 +79,7 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
         _expression(s.value, into, reads)
         _expression(s.target.object, None, reads)
     elif isinstance(s, ast.Assign) and isinstance(s.target, ast.Name) and isinstance(s.target.decl, ast.ObjectDecl):
-        _expression(s.value, s.target.decl, reads)
+        _expression(s.value, None if _does_more(s.value) else s.target.decl, reads)
     elif isinstance(s, ast.ExprStmt) and isinstance(s.expr, ast.MethodCall) and isinstance(s.expr.object, ast.Member) \
             and s.expr.name in MUTATORS:
         for arg in s.expr.args:
@@ -88,6 +88,13 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
     elif not isinstance(s, ast.DebugPrint) and not (isinstance(s, ast.ExprStmt) and counted(s.expr)):
         for e in ast.child_exprs(s):
             _expression(e, None, reads)
+
+
+def _does_more(e: ast.Expr) -> bool:
+    """Whether something else than the value of an expression depends on the variables in it: what a function does, or whether there is
+    a quotient."""
+    calls = (ast.Call, ast.MethodCall, ast.ClassCall)
+    return any(isinstance(inner, calls) or isinstance(inner, ast.Binary) and inner.op in ("/", "%") for inner in ast.walk_expr(e))
 
 
 def counted(e: ast.Expr) -> ast.ObjectDecl | None:
