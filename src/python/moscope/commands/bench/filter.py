@@ -17,7 +17,7 @@ def filter_(shared: Shared,
             accesses: Annotated[int, typer.Option(metavar="N",
                                                   help="Approximate number of measured accesses, summed over all cores.")] = 1_000_000,
             ) -> None:
-    """Compare data homed on one node with data spread evenly: filter evictions, back-invalidations, slowdown."""
+    """Compare data homed on one node with data spread evenly: filter entries replaced, lines lost, slowdown."""
     from moscope.bench import filter as bench_filter
     from moscope.config import apply_sets, bytes_of
     from moscope.experiment import prepare
