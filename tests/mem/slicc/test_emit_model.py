@@ -61,13 +61,13 @@ def test_a_number_that_begins_a_field_fits_in_a_byte_if_a_rule_reads_it(tmp_path
 
 
 @pytest.mark.parametrize("count", ["++seen;", "seen := seen + 1;"])
-@pytest.mark.parametrize("kind, read", [("Scalar", False), ("int", False), ("int", True)])
+@pytest.mark.parametrize("kind, read", [("Scalar", False), ("Scalar", True), ("int", False), ("int", True)])
 def test_a_counter_is_part_of_a_state_only_if_a_rule_reads_it(tmp_path: Path, count: str, kind: str, read: bool) -> None:
     for path in PROTOCOLS.glob("MSI*"):
         shutil.copy(path, tmp_path)
     home = tmp_path / "MSI-dir.sm"
-    text = home.read_text(encoding="utf-8").replace("  TBETable TBEs", f"  {kind} seen;\n  TBETable TBEs", 1)
-    text = text.replace("if (tbe.Acks == 1", f"{count}\n if ({'seen < 3 && ' * read}tbe.Acks == 1", 1)
+    text = home.read_text(encoding="utf-8").replace("  TBETable TBEs", f"  {kind} seen;\n  {kind} limit;\n  TBETable TBEs", 1)
+    text = text.replace("if (tbe.Acks == 1", f"{count}\n if ({'seen < limit && ' * read}tbe.Acks == 1", 1)
     home.write_text(text, encoding="utf-8")
     program, found = compile_protocol(str(tmp_path / "MSI.slicc"))
     assert program is not None, found.report()

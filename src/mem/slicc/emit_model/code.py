@@ -8,7 +8,7 @@ from ..emit_cpp.writer import Writer, c_field, c_type, quoted
 from ..errors import Diagnostics
 from .unread import Unread, counted
 
-COUNTS = frozenset({"int", "uint32_t", "uint64_t", "NodeID", "RequestorID"})
+COUNTS = frozenset({"int", "uint32_t", "uint64_t", "Scalar", "NodeID", "RequestorID"})
 """Types of numbers that a state holds in one byte. Times are not among them: in a model they are 0."""
 
 
@@ -57,7 +57,7 @@ class ModelCode(Code):
         e, object_ = s.expr, counted(s.expr)
         if object_ is not None and not self.unread.keeps(object_):
             return  # a statistic
-        if isinstance(e, ast.Unary) and e.operand.type.name in (*COUNTS, "Scalar") and self.unread.decides(e.operand):
+        if isinstance(e, ast.Unary) and e.operand.type.name in COUNTS and self.unread.decides(e.operand):
             number = self.expr(e.operand)
             self.out(f"assign_({number}, {number} {e.op[0]} 1, {quoted(self.where(s))});")
         else:
