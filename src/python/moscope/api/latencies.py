@@ -53,7 +53,7 @@ class Latency:
 
 def latency(machine: AnyMachine = "opteron48", *, bandwidth: bool = False, seed: int = 1, progress: Watcher = None) -> Latency:
     """Measures the idle load latency of each memory level, and with `bandwidth` the bandwidths of a node, of the machine, and of
-    all cores reading all nodes. Takes one to three seconds, with bandwidths half a minute.
+    all cores reading all nodes. Takes one to three seconds, with bandwidths ten (`opteron48_broadcast`: a minute).
 
     Raises UserError for a machine that is not accepted, ProtocolError where its coherence protocol breaks.
     """
