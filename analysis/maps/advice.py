@@ -242,10 +242,15 @@ def _share(line: LineMap, miss: str) -> float:
 
 
 def array_of(areas: list[Area]) -> str:
-    """The array that the areas are elements of; empty if they are not elements of one."""
-    found = {name[:at.start()] if (at := INDEX.search(name)) else "" for name in (area.name for area in areas)}
-    indices = {at[1] for area in areas if (at := INDEX.search(area.name))}
-    return found.pop() if len(found) == 1 and len(indices) > 1 else ""
+    """The array that the areas are elements of, `grid[511]` of `grid[511][56]`; empty if they are not elements of one. The areas
+    agree in all that precedes the index in which they differ."""
+    indices = [list(INDEX.finditer(area.name)) for area in areas]
+    for at in range(min(map(len, indices), default=0)):
+        if len({area.name[:one[at].start()] for area, one in zip(areas, indices, strict=True)}) > 1:
+            return ""
+        if len({one[at][1] for one in indices}) > 1:
+            return areas[0].name[:indices[0][at].start()]
+    return ""
 
 
 def listed(names: list[str] | tuple[str, ...]) -> str:

@@ -180,10 +180,14 @@ def test_without_recorded_cores_the_class_tells_false_sharing(tmp_path: Path) ->
     assert kinds(made(tmp_path, TWO, pairs, miss="upgrade")) == []
 
 
-def test_advice_on_elements_of_an_array_names_the_array(tmp_path: Path) -> None:
-    fields = ((0, 8, "s:stats[0].packets", "long"), (8, 8, "s:stats[1].packets", "long"), (16, 48, "rest", ""))
+@pytest.mark.parametrize(("first", "second", "array"), [
+    ("s:stats[0].packets", "s:stats[1].packets", "s:stats"), ("s:grid[7][2]", "s:grid[7][3]", "s:grid[7]"),
+    ("s:grid[7][2]", "s:grid[8][2]", "s:grid"), ("s:stats[0].in[1]", "s:stats[0].out[1]", "s:stats[0].in[1]"), ("s:a", "s:b[1]", "s:a")])
+def test_advice_on_elements_of_an_array_names_the_array(tmp_path: Path, first: str, second: str, array: str) -> None:
+    fields = ((0, 8, first, "long"), (8, 8, second, "long"), (16, 48, "rest", ""))
     line = made(tmp_path, fields, [pair(1, 0, 50), pair(1, 8, 50)], [(0, 0, 1, True), (8, 1, 1, True)])
-    assert advice(line)[0].fields[0] == "s:stats" and "Elements of s:stats" in advice(line)[0].text
+    found = advice(line)[0]
+    assert found.fields[0] == array and (f"Elements of {array} that" in found.text) == (array not in (first, second))
 
 
 @pytest.mark.parametrize(("function", "apart"), [("deposit", False), ("audit", True)])
