@@ -61,7 +61,7 @@ def test_the_hottest_name_has_its_field_and_the_lines_that_write_and_wait(packed
 
 def test_the_text_names_the_lines_below_the_name(packed: tuple[Path, dict[str, Any], str]) -> None:
     printed = packed[2].splitlines()
-    first = next(n for n, text in enumerate(printed) if "packed:stats[" in text and "false_sharing" in text and "%" in text.split()[0])
+    first = next(n for n, text in enumerate(printed) if "packed:stats[" in text and "false sharing" in text and text.split()[1] == "%")
     below = "\n".join(printed[first + 1:first + 5])
     assert "written at" in below and "waits at" in below and f"packed:work  packed.c:{PACKETS}, in {INLINED}" in below
 
