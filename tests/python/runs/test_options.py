@@ -118,7 +118,8 @@ def test_the_help_states_the_default_times() -> None:
         times = [options.default_time(own, n) for n in range(1, 49)]
         assert f"({others}; {min(times) // MS}ms to {max(times) // MS}ms for `exim`" in help_of(run, option)
         assert all(t % MS == 0 for t in (min(times), max(times)))
-    assert f"({workloads.find('exim').memory_per_node}; `metis-reduce`: {workloads.find('metis-reduce').memory_per_node})" in help_of(run, "memory_per_node")
+    usual, more = (workloads.find(name).memory_per_node for name in ("exim", "metis-reduce"))
+    assert f"({usual}; `metis-reduce`: {more})" in help_of(run, "memory_per_node")
 
 
 def test_the_help_names_kernels_that_are_there() -> None:
