@@ -128,11 +128,7 @@ def bottleneck(figures: dict[str, Any], hottest: list[dict[str, Any]]) -> str:
         which = f"the {_lines(one['lines'])} of {one['shared']}" if "shared" in one else with_file(one)
         text = f"{waits} of the cores' time, {percent(one['wait_share'])} of it for {which} ({WAIT.noun(one['class'])})"
         if has_writers(one) and "pair" in one:
-            pair = one["pair"]
-            part = of_pair(pair.get("share"))
-            it, begin = (" it", f"{percent(part)} of this where") if part else ("", "which")
-            text += f", {begin} {_at(pair['waiter'], pair['waiter_source'])} waits for{it}"
-            text += f" and {_at(pair['writer'], pair['writer_source'])} writes{it}"
+            text += f", {_contenders(one['pair'], 'them' if 'shared' in one and one['lines'] > 1 else 'it')}"
         elif one["waiters"]:
             waiter = str(one["waiters"][0])
             place = next((place for place in one.get("waited_at", []) if place["function"] == waiter and place["source"]), None)
@@ -153,6 +149,16 @@ def with_file(name: dict[str, Any]) -> str:
 
 def _lines(count: int) -> str:
     return f"{count:,} lines" if count > 1 else "line"
+
+
+def _contenders(pair: dict[str, Any], what: str) -> str:
+    """Writer and waiter, and their share of the waiting unless it is nearly all; a function may contend with itself."""
+    part = of_pair(pair.get("share"))
+    begin, it = (f"{percent(part)} of this where", f" {what}") if part else ("which", "")
+    waiter, writer = (_at(pair[role], pair[f"{role}_source"]) for role in ("waiter", "writer"))
+    if waiter == writer:
+        return f"{begin} {writer} writes{it} on one core and waits for{it} on another"
+    return f"{begin} {waiter} waits for{it} and {writer} writes{it}"
 
 
 def _at(function: str, source: str) -> str:
