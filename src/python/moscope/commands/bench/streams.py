@@ -17,7 +17,7 @@ def streams(shared: Shared,
     """Measure read, write, copy and triad bandwidth of one core, a chip and the machine, each core in its own node's memory."""
     from moscope.bench import streams as bench_streams
     from moscope.experiment import prepare
-    from moscope.wording import decimals
+    from moscope.wording import significant
 
     subject = prepare(shared)
     lines = in_flight or int(subject.machine.outstanding_misses)
@@ -32,4 +32,4 @@ def streams(shared: Shared,
     print(f"{subject.machine.name}, {subject.protocol}: {lines} lines in flight per core")
     print(f"{'loop':<8}{'cores':>6}{'GB/s':>9}{'ns/line':>9}")
     for row in rows:
-        print(f"{row['loop']:<8}{row['cores']:>6}{row['gb_per_s']:>9.{decimals(row['gb_per_s'])}f}{row['ns_per_line']:>9.2f}")
+        print(f"{row['loop']:<8}{row['cores']:>6}{significant(row['gb_per_s'], 3):>9}{row['ns_per_line']:>9.2f}")
