@@ -282,6 +282,20 @@ def test_selected_steps_keep_their_numbers_and_kind_of_sharing(moscope: Moscope)
     assert "false sharing" in got
 
 
+def test_an_access_finds_the_value_of_the_older_store_that_it_waits_for(moscope: Moscope) -> None:
+    """Both end when the line arrives, and the script may name the younger one first."""
+    accesses = trace(moscope, "c0 ld A@n0 at 20ns | c0 st A@n0", *SMALL)["accesses"]
+    assert accesses[0]["done"] == accesses[1]["done"] and accesses[0]["value"] == accesses[1]["value"]
+    assert [a["value_of"] for a in accesses] == [1, None]
+    accesses = trace(moscope, "c0 st A@n0+4:4 at 400ns | c6 st A@n0; c1 ld A@n0", *SMALL)["accesses"]
+    assert [a["value_of"] for a in accesses] == [None, None, 0], "of two stores, the last one"
+
+
+def test_an_access_of_its_core_that_ends_with_it_hides_no_false_sharing(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 st A@n0; c6 st A@n0+8; c0 st A@n0 | c0 ld A@n0", *SMALL)
+    assert [a["remarks"] for a in document["accesses"]] == [[], [], ["false sharing"], []]
+
+
 def test_a_delay_of_a_message_that_an_access_never_sends_is_named(moscope: Moscope) -> None:
     """Otherwise it would have no effect, without a message."""
     script = "c0 st A@n0; c6 st A@n0 {}+40ns"

@@ -11,7 +11,7 @@ from moscope import patience
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
 from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
-from moscope.traces.remarks import remarks
+from moscope.traces.remarks import place_in_order, remarks
 from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
@@ -139,17 +139,18 @@ READS = ("ld", "if", "ldu", "rmw")
 
 
 def values_found(accesses: list[dict[str, Any]]) -> dict[int, int]:
-    """For each access that reads, the access whose value it found; -1 for the initial value of memory. Bytes are transferred when
-    an access is done."""
-    writer: dict[int, int] = {}
+    """For each access that reads, the access whose value it found; -1 for the initial value of memory. Of several that wrote its
+    bytes, the last one. Bytes are transferred when an access is done."""
+    initial = (-1, -1)
+    writer: dict[int, tuple[int, int]] = {}  # by place: when it was written, and by which access
     found: dict[int, int] = {}
-    for a in sorted((a for a in accesses if a["done"] is not None), key=lambda a: (a["done"], a["id"])):
+    for n, a in enumerate(sorted((a for a in accesses if a["done"] is not None), key=place_in_order)):
         at = int(a["address"], 16)
         places = range(at, at + a.get("size", min(WORD_BYTES, LINE - at % LINE)))
         if a["op"] in READS:
-            found[a["id"]] = max(writer.get(place, -1) for place in places)
+            found[a["id"]] = max(writer.get(place, initial) for place in places)[1]
         if a["op"] in WRITES:
-            writer |= dict.fromkeys(places, a["id"])
+            writer |= dict.fromkeys(places, (n, a["id"]))
     return found
 
 

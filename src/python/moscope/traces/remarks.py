@@ -12,6 +12,12 @@ WRITES = ("st", "rmw", "nt")
 INITIAL = -1
 
 
+def place_in_order(access: dict[str, Any]) -> tuple[int, int, int]:
+    """Sorts accesses that are done in the order in which they took effect. A line that arrives serves the accesses that wait for it
+    in the order in which they were issued."""
+    return access["done"], access["issued"], access["id"]
+
+
 def line_of(access: dict[str, Any]) -> int:
     return int(access["address"], 16) // LINE * LINE
 
@@ -38,8 +44,8 @@ def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
         return False
     if not any(m["access"] == access["id"] and m["network"] for m in document["messages"]):
         return False
-    earlier = [a for a in document["accesses"] if line_of(a) == line_of(access) and a["done"] is not None and a["id"] != access["id"]
-               and a["done"] <= access["done"]]
+    earlier = [a for a in document["accesses"] if line_of(a) == line_of(access) and a["done"] is not None
+               and place_in_order(a) < place_in_order(access)]
     own = [a["done"] for a in earlier if a["core"] == access["core"] and a["op"] != "flush"]
     if not own:
         return False
