@@ -296,6 +296,12 @@ def test_an_access_of_its_core_that_ends_with_it_hides_no_false_sharing(moscope:
     assert [a["remarks"] for a in document["accesses"]] == [[], [], ["false sharing"], []]
 
 
+def test_a_line_that_the_core_gave_up_itself_is_not_falsely_shared(moscope: Moscope) -> None:
+    document = trace(moscope, "c0 ld A@n0; c0 flush A@n0; c6 st A@n0+8; c0 ld A@n0; c0 nt B@n0; c6 st B@n0+8; c0 ld B@n0; "
+                     "c0 ld C@n0; c6 st C@n0+8; c0 nt C@n0", *SMALL)
+    assert not [a["text"] for a in document["accesses"] if a["remarks"]]
+
+
 def test_a_delay_of_a_message_that_an_access_never_sends_is_named(moscope: Moscope) -> None:
     """Otherwise it would have no effect, without a message."""
     script = "c0 st A@n0; c6 st A@n0 {}+40ns"

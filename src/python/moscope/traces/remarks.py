@@ -9,6 +9,7 @@ from moscope.traces.script import LINE, WORD_BYTES, MessageDelay
 
 Document = dict[str, Any]
 WRITES = ("st", "rmw", "nt")
+UNCACHED = ("flush", "nt", "ldu")  # these leave no copy of the line in their core's caches
 INITIAL = -1
 
 
@@ -40,16 +41,16 @@ def line_names(document: Document) -> dict[int, str]:
 def is_false_sharing(document: Document, access: dict[str, Any]) -> bool:
     """Whether the access went beyond its core's caches for a line that the core had used before, because other cores have since
     used other bytes of it, and one of these accesses or this access is a write."""
-    if access["done"] is None or access["op"] == "flush" or access["core"] is None:
+    if access["done"] is None or access["op"] in UNCACHED or access["core"] is None:
         return False
     if not any(m["access"] == access["id"] and m["network"] for m in document["messages"]):
         return False
     earlier = [a for a in document["accesses"] if line_of(a) == line_of(access) and a["done"] is not None
                and place_in_order(a) < place_in_order(access)]
-    own = [a["done"] for a in earlier if a["core"] == access["core"] and a["op"] != "flush"]
-    if not own:
+    own = max((a for a in earlier if a["core"] == access["core"]), key=place_in_order, default=None)
+    if own is None or own["op"] in UNCACHED:
         return False
-    since = [a for a in earlier if a["core"] != access["core"] and a["done"] >= max(own)]
+    since = [a for a in earlier if a["core"] != access["core"] and a["done"] >= own["done"]]
     if any(a["op"] == "flush" for a in since):
         return False
     against = [a for a in since if a["op"] in WRITES or access["op"] in WRITES]
