@@ -100,3 +100,11 @@ def test_slow_links_are_not_lost_requests(script: bool) -> None:
         assert not Player(subject).play(Candidate(stores)).kind
     else:
         assert not random_test(subject.leave_out(subject.abilities.left_out()), 200)["violations"]
+
+
+def test_an_l3_keeps_a_tbe_free_for_each_line_that_the_most_cores_of_a_chip_request() -> None:
+    most = ["chips=1", "topology=", "cores_per_chip=256", "outstanding_misses=63", "l1d_prefetch.buffers=64"]
+    machine = prepare("MOESI_HTAssist", "small", most).machine
+    l3 = next(c["params"] for c in machine["controllers"] if c["machine"] == "L3Cache")
+    assert l3["free_tbes"] >= machine["cores"] * (machine["outstanding_misses"] + 64)
+    assert l3["number_of_TBEs"] - l3["free_tbes"] == 1024  # in use before fills have to wait, as docs/warts.md says

@@ -48,7 +48,7 @@ def test_every_value_read_was_current_without_the_filter(subject: Any, cores: in
 @pytest.mark.parametrize("sets", [(), FILTER_OFF], ids=["filter-on", "filter-off"])
 def test_every_value_read_was_current_where_fills_wait_for_lines_that_leave_an_l3(subject: Any, sets: tuple[str, ...]) -> None:
     ops = 40_000
-    answer = protocol_check.random_test(subject("MOESI_HTAssist", 12, sets=("params.L3Cache.free_tbes=2046", *sets)), ops)
+    answer = protocol_check.random_test(subject("MOESI_HTAssist", 12, sets=("params.L3Cache.free_tbes=33790", *sets)), ops)
     clean(answer, ops)
     assert not [name for name in answer["unreached"] if name.endswith(".Crowded")]
 
