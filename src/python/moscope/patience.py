@@ -2,7 +2,8 @@
 """How long a request may wait before it counts as lost: the watchdog's limit for a machine.
 
 The usual limits are far longer than any request waits on the supplied machines. On a machine with very slow links,
-caches or DRAM, a request may rightly take longer, so its limits grow with the time that the steps of a request take.
+caches or DRAM, a request may rightly take longer, so its limits grow with the time that the steps of a request take, and with the
+number of requests that may wait in front of it.
 """
 
 from fractions import Fraction
@@ -13,7 +14,8 @@ from moscope.config.machine import field_kinds
 from moscope.config.routing import route_hops
 
 EXPERIMENT_FS = 10**12  # even under load, requests in experiments finish far earlier
-# The limit of an experiment is this many times the steps of a request, where that is longer.
+# The limit of an experiment is this many times the steps of a request, where that is longer. On a machine whose cores have more
+# requests under way, it is their number: all may wait for the same link or home.
 STEPS = 100
 # No limit is longer: the engine's limit for a phase.
 LONGEST_FS = 4 * 10**15
@@ -29,7 +31,8 @@ def slowness(machine: Machine, elaborated: dict[str, Any]) -> float:
              + 4 * (1 + max(map(max, route_hops(machine.routes())))) * hop
              + sum(fs for name, fs in timing.items() if name != "tREFI")
              + sum(elaborated["dram"].get(name, 0) for name in ("frontend_fs", "backend_fs")))
-    return max(1.0, float(STEPS * steps / EXPERIMENT_FS))
+    requests = machine.cores * int(machine.outstanding_misses)
+    return max(1.0, float(max(STEPS, requests) * steps / EXPERIMENT_FS))
 
 
 def limit(usual: int, slower: float = 1.0) -> int:
