@@ -41,6 +41,7 @@ struct FullSystem::Impl {
         MachineOptions options;
         options.seed = config.seed;
         options.zero_lookahead = config.zero_lookahead;
+        options.watchdog = config.watchdog.value_or(options.watchdog);
         options.threads = config.threads;
         options.lookahead_at_most = Board::shortest_access(config.core_clock);
         options.threads_if_possible = config.threads_if_possible;

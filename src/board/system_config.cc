@@ -18,6 +18,8 @@ void read_detailed(const ConfigReader &from, SystemConfig &c) {
     from.read("transactions", c.transactions);
     from.read("stacks", c.stacks);
     from.read("zero_lookahead", c.zero_lookahead);
+    if (from.has("watchdog_fs"))
+        c.watchdog = from.get<Tick>("watchdog_fs");
     from.read("threads", c.threads);
     from.read("threads_if_possible", c.threads_if_possible);
 }

@@ -37,6 +37,7 @@ struct SystemConfig {
     bool attribution = true;                       ///< detailed mode: waiting is attributed to lines
     bool stacks = false;                           ///< detailed mode: samples of the stacks of waiting cores
     std::string transactions;                      ///< detailed mode: file for every transaction (empty: none)
+    std::optional<Tick> watchdog; ///< detailed mode: a request older than this is lost; none: the usual limit
     unsigned threads = 0; ///< detailed mode: host threads that run chips side by side; 0: one queue for all chips
     bool threads_if_possible = false; ///< one queue, and no UserError, if the chips cannot be separated
     bool zero_lookahead = false;      ///< detailed mode: cores never run ahead (for comparison)

@@ -64,5 +64,13 @@ TEST(SystemConfig, MemoryWhoseLinesAttributionCannotTellApartIsRefused) {
     EXPECT_EQ(refusal(j), "");
 }
 
+TEST(SystemConfig, TheAgeAtWhichARequestCountsAsLostIsThatOfTheMachineOrTheUsualOne) {
+    auto j = system(1, 1);
+    j["detailed"] = {{"machine", nlohmann::json::object()}, {"library", ""}};
+    EXPECT_FALSE(parse_system_config(j.dump()).watchdog);
+    j["detailed"]["watchdog_fs"] = Tick{3} * 1'000'000'000'000;
+    EXPECT_EQ(parse_system_config(j.dump()).watchdog, Tick{3} * 1'000'000'000'000);
+}
+
 } // namespace
 } // namespace moscope

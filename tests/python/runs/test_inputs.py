@@ -119,3 +119,12 @@ def test_a_card_that_chooses_queues_by_port_gives_a_services_first_port_to_the_f
         assert f"--port {nic(work.name)['first_port']} " in work.command(2)
     assert nic("apache", "nic.first_port=8001")["first_port"] == 8001
     assert nic("apache", "nic.steering=rss")["first_port"] == nic("apache-one")["first_port"] == 11211
+
+
+@pytest.mark.parametrize("chips", [2, 4])
+def test_requests_of_a_guest_on_slow_links_may_take_as_long_as_their_steps(chips: int) -> None:
+    usual = inputs.engine.detailed(load_machine("small"), print)["watchdog_fs"]
+    topology = f"topology={'0-1' if chips == 2 else '0-1 1-2 2-3'}"
+    slow = load_machine("small", ["links.latency=1ms", f"chips={chips}", topology])
+    assert usual == 10**12  # 1 ms
+    assert inputs.engine.detailed(slow, print)["watchdog_fs"] > 2 * (chips - 1) * slow.links.latency.fs

@@ -6,6 +6,7 @@ protocols that tests can replace.
 import json
 from typing import Any, Protocol
 
+from moscope import patience
 from moscope.boot import engine
 from moscope.config import Machine, elaborate
 from moscope.config.bindings import Roles, roles_of
@@ -51,12 +52,15 @@ def create(config: dict[str, Any]) -> System:
 
 
 def detailed(machine: Machine, say: Any) -> dict[str, Any]:
-    """The configuration of detailed mode: the elaborated machine, and its protocol's library, which is built if necessary."""
+    """The configuration of detailed mode: the elaborated machine, its protocol's library, which is built if necessary, and the age at
+    which a request counts as lost."""
     from moscope import buildproto
 
     built = buildproto.ensure_protocol(str(machine.protocol), report=say)
     interface = json.loads(built.interface.read_text(encoding="utf-8"))
-    return {"machine": elaborate(machine, interface, runs_guest=True), "library": str(built.timing)}
+    elaborated = elaborate(machine, interface, runs_guest=True)
+    return {"machine": elaborated, "library": str(built.timing),
+            "watchdog_fs": patience.limit(patience.EXPERIMENT_FS, patience.slowness(machine, elaborated))}
 
 
 def machine_states(machine: Machine) -> dict[str, list[str]]:
