@@ -53,6 +53,13 @@ def test_every_value_read_was_current_where_fills_wait_for_lines_that_leave_an_l
     assert not [name for name in answer["unreached"] if name.endswith(".Crowded")]
 
 
+@pytest.mark.parametrize(("protocol", "machines"), [("MSI", ("L1Cache", "Directory")), ("MOESI_HTAssist", ("Directory",))])
+def test_every_value_read_was_current_where_transactions_wait_for_a_tbe(subject: Any, protocol: str, machines: tuple[str, ...]) -> None:
+    ops = 20_000
+    sets = tuple(f"params.{kind}.number_of_TBEs=1" for kind in machines)
+    clean(protocol_check.random_test(subject(protocol, 12, sets=sets), ops), ops)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_run_depends_on_its_seed_only(subject: Any, protocol: str) -> None:
     def reported(seed: int) -> dict[str, Any]:
