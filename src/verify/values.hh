@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "base/division.hh"
+#include "base/arithmetic.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
 
 namespace moscope::verify {
@@ -63,6 +63,8 @@ template <class T> T *present_(T *p, const char *what) {
 }
 template <class A, class B> auto divide(A a, B b) { return checked_quotient<Violation>(a, b); }
 template <class A, class B> auto remainder_of(A a, B b) { return checked_remainder<Violation>(a, b); }
+template <class A, class B> auto shift_left(A a, B bits) { return checked_left<Violation>(a, bits); }
+template <class A, class B> auto shift_right(A a, B bits) { return checked_right<Violation>(a, bits); }
 /// Stores a number in a field, which may be a byte; TooLarge if it does not fit.
 template <class T, class N> void assign_(T &field, N value, const char *where) {
     field = static_cast<T>(value);

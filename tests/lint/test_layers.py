@@ -31,7 +31,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "python": {"base", "sim", "mem", "mem/dram", "mem/ruby/runtime", "cpu", "machine", "attribution", "board", "experiment"},
     "mem/slicc": set(),
     # Models of protocols: of the runtime, only the prelude's enumerations.
-    "verify": {"base/division.hh", "mem/ruby/runtime/prelude_enums.hh"},
+    "verify": {"base/arithmetic.hh", "mem/ruby/runtime/prelude_enums.hh"},
 }
 LIBRARY_HEADERS = {
     "boost/context/": {"sim"},

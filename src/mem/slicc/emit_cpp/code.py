@@ -21,6 +21,13 @@ LAST_LINE = (1 << 20) - 1
 MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
                "count": "count_bytes", "setBlockSize": "set_block_size"}
 
+#: Operators that fail where C++ does not define the result, and functions whose operands are checked, by name and number of
+#: arguments, in a model and on the engine.
+CHECKED_OPERATORS = {"/": "divide", "%": "remainder_of", "<<": "shift_left", ">>": "shift_right"}
+CHECKED_CALLS = {("mod", 2): "remainder_of"}
+CHECKED_ON_ENGINE = {**CHECKED_CALLS, ("bitSelect", 3): "select_bits", ("maskLowOrderBits", 2): "mask_bits",
+                     ("makeLineAddress", 2): "mask_bits"}
+
 
 class Code:
     """Writes expressions and statements to `out`; one method per kind of node. Reports what C++ cannot express."""
@@ -97,8 +104,9 @@ class Code:
         return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"
 
     def _Call(self, e: ast.Call) -> str:
-        if self.checked and e.name == "mod" and e.function.body is None and len(e.args) == 2:
-            return f"remainder_of({self.args(e.args)})"
+        checked = (CHECKED_CALLS if self.is_model else CHECKED_ON_ENGINE).get((e.name, len(e.args)))
+        if self.checked and checked and e.function.body is None:
+            return f"{checked}({self.args(e.args)})"
         return f"{own_function(e.function)}({self.passed(e.function, e.args)})"
 
     def _MethodCall(self, e: ast.MethodCall) -> str:
@@ -190,8 +198,8 @@ class Code:
         return f"{c_type(e.type_ref.type)}::{e.name}({self.passed(e.method, e.args)})"
 
     def _Binary(self, e: ast.Binary) -> str:
-        if self.checked and e.op in ("/", "%"):  # fails where C++ does not define the result
-            return f"{'divide' if e.op == '/' else 'remainder_of'}({self.expr(e.left)}, {self.expr(e.right)})"
+        if self.checked and e.op in CHECKED_OPERATORS:
+            return f"{CHECKED_OPERATORS[e.op]}({self.expr(e.left)}, {self.expr(e.right)})"
         return f"({self.expr(e.left)} {e.op} {self.expr(e.right)})"
 
     def _Unary(self, e: ast.Unary) -> str:
@@ -250,7 +258,7 @@ class Code:
         plain = (ast.Name, ast.Literal, ast.EnumRef, ast.IsValid, ast.Unary, ast.Binary)
         return not isinstance(s, (ast.If, ast.Return, ast.LocalVar, ast.Assign)) or any(
             not isinstance(e, plain) and not (isinstance(e, ast.Member) and not self.is_pointer(e.object))
-            or isinstance(e, ast.Binary) and e.op in ("/", "%") for child in child_exprs(s) for e in ast.walk_expr(child))
+            or isinstance(e, ast.Binary) and e.op in CHECKED_OPERATORS for child in child_exprs(s) for e in ast.walk_expr(child))
 
     def _ExprStmt(self, s: ast.ExprStmt) -> None:
         e = s.expr

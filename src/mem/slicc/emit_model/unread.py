@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import ast
+from ..emit_cpp.code import CHECKED_OPERATORS
 from ..emit_cpp.writer import c_field
 
 MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "broadcast", "setNetDest", "setSize", "addSet",
@@ -91,10 +92,10 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
 
 
 def _does_more(e: ast.Expr) -> bool:
-    """Whether something else than the value of an expression depends on the variables in it: what a function does, or whether there is
-    a quotient."""
+    """Whether something else than the value of an expression depends on the variables in it: what a function does, or whether an
+    operator has a result."""
     calls = (ast.Call, ast.MethodCall, ast.ClassCall)
-    return any(isinstance(inner, calls) or isinstance(inner, ast.Binary) and inner.op in ("/", "%") for inner in ast.walk_expr(e))
+    return any(isinstance(inner, calls) or isinstance(inner, ast.Binary) and inner.op in CHECKED_OPERATORS for inner in ast.walk_expr(e))
 
 
 def counted(e: ast.Expr) -> ast.ObjectDecl | None:

@@ -156,7 +156,7 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                                            encoding="utf-8")
         buildproto.run_slicc(["--protocol", str(slicc), "--model", str(folder / "model.json"), "--no-warnings", "--out", name])
         (source,) = folder.glob("*.model.cc")
-        headers = [*sorted((root / "src/verify").glob("*.hh")), root / "src/base/division.hh"]
+        headers = [*sorted((root / "src/verify").glob("*.hh")), root / "src/base/arithmetic.hh"]
         flags = FLAGS + ([] if own else toolchain.WITHOUT_WARNINGS)
         key = hashlib.sha256(b"".join(p.read_bytes() for p in [source, *headers]) + " ".join(flags).encode()).hexdigest()[:16]
         program = paths.user_protocol_dir() / f"{slicc.stem}.verify-{key}"

@@ -335,4 +335,25 @@ TEST(LocatedController, DivisionsThatCxxDoesNotDefineAreErrors) {
     EXPECT_EQ(remainder_of(-7, 4), -3);
 }
 
+TEST(LocatedController, ShiftsThatCxxDoesNotDefineAreErrors) {
+    EXPECT_EQ(shift_left(1, 31), std::numeric_limits<int>::min());
+    EXPECT_THROW(shift_left(1, 32), ProtocolError);
+    EXPECT_THROW(shift_right(1, -1), ProtocolError);
+    EXPECT_EQ(shift_right(std::int64_t{-8}, 63), -1);
+    EXPECT_THROW(shift_right(std::int64_t{-8}, std::uint64_t{64}), ProtocolError);
+    EXPECT_EQ(shift_left(true, 8), 256);
+}
+
+TEST(LocatedController, BitsBeyondAnAddressAreErrors) {
+    EXPECT_EQ(select_bits(0xabcd, 4, 11), 0xbcu);
+    EXPECT_EQ(select_bits(~Addr{0}, 0, 63), ~Addr{0});
+    EXPECT_THROW(select_bits(0, 6, 5), ProtocolError);
+    EXPECT_THROW(select_bits(0, 0, 64), ProtocolError);
+    EXPECT_THROW(select_bits(0, -1, 5), ProtocolError);
+    EXPECT_EQ(mask_bits(0xabcd, 0), 0xabcdu);
+    EXPECT_EQ(mask_bits(~Addr{0}, 63), Addr{1} << 63);
+    EXPECT_THROW(mask_bits(0xabcd, 64), ProtocolError);
+    EXPECT_THROW(mask_bits(0xabcd, -1), ProtocolError);
+}
+
 } // namespace

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/division.hh"
+#include "base/arithmetic.hh"
 #include "mem/ruby/runtime/foreign/listeners.hh"
 #include "mem/ruby/runtime/protocol_support.hh"
 
@@ -20,6 +20,19 @@ namespace moscope::ruby {
 
 template <class A, class B> auto divide(A a, B b) { return checked_quotient<ProtocolError>(a, b); }
 template <class A, class B> auto remainder_of(A a, B b) { return checked_remainder<ProtocolError>(a, b); }
+template <class A, class B> auto shift_left(A a, B bits) { return checked_left<ProtocolError>(a, bits); }
+template <class A, class B> auto shift_right(A a, B bits) { return checked_right<ProtocolError>(a, bits); }
+inline Addr select_bits(Addr a, int low, int high) {
+    if (__builtin_expect(low < 0 || low > high || high > 63, 0))
+        throw ProtocolError("bitSelect: bits " + std::to_string(low) + " to " + std::to_string(high) +
+                            ": expected a first and a last one of 0 to 63");
+    return bitSelect(a, low, high);
+}
+inline Addr mask_bits(Addr a, int bits) {
+    if (__builtin_expect(bits < 0 || bits > 63, 0))
+        throw ProtocolError("low order bits of an address: " + std::to_string(bits) + ": expected 0 to 63");
+    return maskLowOrderBits(a, bits);
+}
 
 /// Some of a line's bytes.
 inline void must_be_in_line(int offset, int bytes) {
