@@ -43,6 +43,11 @@ def test_a_full_disk_is_a_user_error(number: int) -> None:
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
+def test_a_full_memory_is_a_user_error() -> None:
+    reported = as_error(MemoryError("std::bad_alloc"), "x")
+    assert isinstance(reported, UserError) and str(reported).startswith("memory: the host has no more: expected a smaller machine")
+
+
 @pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"),
                                               (errno.EPERM, "a path that this user may use"), (errno.ENAMETOOLONG, "a shorter path")])
 def test_a_path_that_cannot_be_used_is_a_user_error(number: int, expected: str) -> None:

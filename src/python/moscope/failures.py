@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's message for an exception that is no MoscopeError, and for a process that was killed. A full disk, an unusable path and a
-signal from outside are errors of the user. Anything else is a bug, whose traceback goes into a file that the user can send."""
+"""The user's message for an exception that is no MoscopeError, and for a process that was killed. A full disk, a full memory, an unusable
+path and a signal from outside are errors of the user. Anything else is a bug, whose traceback goes into a file that the user can send."""
 
 import errno
 import os
@@ -32,6 +32,8 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
     """The error to report. `doing` (a command line, or a point) precedes the traceback in the file."""
     if isinstance(error, MoscopeError):
         return error
+    if isinstance(error, MemoryError):
+        return UserError("memory: the host has no more: expected a smaller machine (caches, memory_per_node), or a host with more memory")
     if isinstance(error, OSError) and (of_user := user_error(error)):
         return of_user
     text = str(error).splitlines()[0] if str(error) else "no text"

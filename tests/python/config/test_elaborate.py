@@ -178,6 +178,14 @@ def test_a_wrong_parameter_is_refused(text: str, says: str) -> None:
         elaborate(load_machine("opteron48", [text]), TEST)
 
 
+@pytest.mark.parametrize(("sets", "error"), [
+    (["l1d.size=1TiB"], "l1d.size: makes 8589934592 sets: expected at most 1073741824$"),
+    (["l3.size=48GiB", "probe_filter.entry=1B", "probe_filter.ways=1"], "probe_filter.entry: makes 8589934592 sets: expected at most")])
+def test_an_array_with_more_sets_than_the_engine_counts_is_refused_by_its_key(sets: list[str], error: str) -> None:
+    with pytest.raises(ConfigError, match=error):
+        elaborate(load_machine("small", sets), TEST)
+
+
 def test_a_replacement_policy_that_the_ways_do_not_suit_is_refused_by_its_key() -> None:
     with pytest.raises(ConfigError, match="l3.replacement: 40 ways with tree_plru: expected a power of two of at most 64$"):
         elaborate(load_machine("small", ["l3.replacement=tree_plru"]), TEST)

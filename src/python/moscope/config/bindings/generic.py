@@ -85,10 +85,16 @@ def geometry(machine: Machine, array: str) -> dict[str, Any]:
     return found
 
 
+MOST_SETS = 1 << 30  # the engine counts them in 32 bits
+
+
 def _check_shape(key: str, replacement: str, sets: int, ways: int) -> None:
-    """Raises a ConfigError if the replacement policy, which alone knows its rule, refuses an array of this shape."""
+    """Raises a ConfigError if an array of this shape is too large for the engine, or if the replacement policy, which alone knows its
+    rule, refuses it."""
     from moscope import _engine
 
+    if sets > MOST_SETS:
+        raise ConfigError(f"{key}.{'entry' if key == 'probe_filter' else 'size'}: makes {sets} sets", f"at most {MOST_SETS}")
     if problem := _engine.why_refused(replacement, sets, ways):
         wrong, _, right = problem.partition(": expected ")
         raise ConfigError(f"{key}.replacement: {wrong}", right)
