@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis import paper
 from analysis.database import FILES, Database, readable
+from moscope import jsonio
 from moscope.errors import MOST_NAMES
 from moscope.runs import shape
 
@@ -249,7 +250,7 @@ def _point(folder: Path, problems: list[str], counted: bool) -> Point | None:
 def of_point(file: Path) -> dict[str, Any]:
     """A JSON object in the folder of a finished point. Raises RunDirectoryError."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = jsonio.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{file}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
     if not isinstance(document, dict):
@@ -292,7 +293,7 @@ def _is_point(record: dict[str, Any], file: str, problems: list[str]) -> bool:
 def _object(file: Path, problems: list[str]) -> dict[str, Any] | None:
     name = file.name if file.name == "run.json" else f"{file.parent.name}/{file.name}"
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = jsonio.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         problems.append(f"{name} is missing")
     except (OSError, ValueError) as error:

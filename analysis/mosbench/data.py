@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The folder of `moscope mosbench` in memory: for each application the points of its curves."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from analysis import paper
 from analysis.mosbench import names
 from analysis.mosbench.account import WAITS
 from analysis.run_directory import Point, Run, RunDirectoryError, finished
+from moscope import jsonio
 
 
 @dataclass
@@ -85,9 +85,9 @@ class Results:
 
 def load(path: Path) -> Results:
     try:
-        described = json.loads((path / "mosbench.json").read_text(encoding="utf-8"))
+        described = jsonio.loads((path / "mosbench.json").read_text(encoding="utf-8"))
         rows = parquet.read_table(path / "table.parquet", partitioning=None).to_pylist()
-        sweep = json.loads((path / "sweep.json").read_text(encoding="utf-8"))
+        sweep = jsonio.loads((path / "sweep.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of moscope mosbench"
                                 ) from error

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A sweep's folder in memory: rows, axes, and axes' values as numbers where they are quantities."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from typing import Any
 from pyarrow import parquet
 
 from analysis.run_directory import RunDirectoryError
+from moscope import jsonio
 from moscope.sweeps import figures
 
 # Parameter -> what a value counts once; a quantity is a number and one of these.
@@ -68,9 +68,9 @@ class Sweep:
 
 def load(path: Path) -> Sweep:
     try:
-        document = json.loads((path / "sweep.json").read_text(encoding="utf-8"))
+        document = jsonio.loads((path / "sweep.json").read_text(encoding="utf-8"))
         rows = parquet.read_table(path / "table.parquet", partitioning=None).to_pylist()
-        points = json.loads((path / "workflow" / "config.json").read_text(encoding="utf-8"))["points"]
+        points = jsonio.loads((path / "workflow" / "config.json").read_text(encoding="utf-8"))["points"]
     except (OSError, ValueError, KeyError) as error:
         raise RunDirectoryError(f"{path}: cannot be read ({str(error).splitlines()[0]}): expected the folder of a sweep") from error
     config = document["config"]

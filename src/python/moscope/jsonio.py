@@ -5,11 +5,13 @@ Each document names its schema (`"schema": "moscope.latency/1"`). The schemas ar
 per name, and tests validate real output against them.
 """
 
+import functools
 import json
+import math
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,20 @@ COLLECTED = {"options.json": "a run", "workflow/config.json": "a sweep"}
 def dumps(document: Any) -> str:
     """One line; a number that JSON cannot represent (NaN, infinity) raises an error here, not at the reader."""
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
+
+
+def loads(text: str) -> Any:
+    """The document in a text. ValueError for what is not JSON; for Python, NaN and 1e999 (infinity) are numbers, too."""
+    try:
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text:.20} is not a number of JSON")
 
 
 def schema_file(name: str) -> Path:
@@ -51,18 +67,57 @@ def schema(path: Path) -> dict[str, Any]:
 
 def validate(document: dict[str, Any]) -> None:
     """Validates a document against the schema that it names; raises ValueError with the place and the rule."""
-    import jsonschema  # slow to import, and only tests and checks need it
-    import referencing
-    from referencing.jsonschema import DRAFT202012
-
     name = document.get("schema")
     if not isinstance(name, str) or not schema_file(name).is_file():
         raise ValueError(f"no such schema: {name!r}")
-    others: Any = referencing.Registry(retrieve=lambda uri: DRAFT202012.create_resource(schema(SCHEMAS / uri)))  # type: ignore[call-arg]
-    validator = jsonschema.Draft202012Validator(schema(schema_file(name)), registry=others)
-    faults = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+    faults = [f"{error.json_path}: {error.message}" for error in _validator(name, schema).iter_errors(document)]
     if faults:
         raise ValueError(f"{name}: " + "; ".join(faults))
+
+
+@functools.cache
+def _validator(name: str, read: Callable[[Path], Any]) -> Any:
+    """A validator of the schema of this name, which `read` returns, like those that it refers to."""
+    import jsonschema  # slow to import
+    import referencing
+    from referencing.jsonschema import DRAFT202012
+
+    others: Any = referencing.Registry(retrieve=lambda uri: DRAFT202012.create_resource(read(SCHEMAS / uri)))  # type: ignore[call-arg]
+    return jsonschema.Draft202012Validator(read(schema_file(name)), registry=others)
+
+
+_TYPES = {"object": "an object", "array": "a list", "string": "a string", "number": "a number", "integer": "a number",
+          "boolean": "true or false"}
+
+
+_OF_TYPES = {"$schema", "$ref", "$defs", "type", "const", "properties", "items", "allOf"}
+
+
+def mistyped(document: dict[str, Any], name: str) -> str:
+    """The first value of a document of another type than in its schema: `windows[0].ops: expected a number`. Empty if there is none.
+    Keys may be missing, and there may be further ones: other versions write other keys."""
+    for error in _validator(name, _types_of).iter_errors(document):
+        place = error.json_path.removeprefix("$").removeprefix(".")
+        if error.validator == "type":
+            kinds = [error.validator_value] if isinstance(error.validator_value, str) else error.validator_value
+            return f"{place}: expected {' or '.join(_TYPES.get(kind, kind) for kind in kinds)}"
+        return f"{place}: expected {error.validator_value}"
+    return ""
+
+
+def _types_of(path: Path) -> Any:
+    """The types in the schema of a file."""
+    return _types_in(schema(path))
+
+
+def _types_in(rules: Any) -> Any:
+    """A schema without the rules that documents of other versions may break."""
+    if isinstance(rules, list):
+        return [_types_in(one) for one in rules]
+    if not isinstance(rules, dict):
+        return "number" if rules == "integer" else rules
+    return {key: {name: _types_in(one) for name, one in value.items()} if key in ("properties", "$defs") else _types_in(value)
+            for key, value in rules.items() if key in _OF_TYPES or key == "additionalProperties" and isinstance(value, dict)}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from moscope.runs.shape import fault, fault_of_point
+from moscope.runs.shape import fault, fault_of_point, fault_of_stats
 
 CONFIG: dict[str, Any] = {"machine": "small", "set": ["links.clock=2GHz"], "points": [{"cores": 1}], "folders": {"mine": "/here"},
                           "hops": [[0, 1], [1, 0]], "cores_per_chip": 6, "core_hz": 2.4e9, "description": {"chips": "8"}}
@@ -31,3 +31,21 @@ def test_a_point_is_held_against_its_own_keys() -> None:
     assert fault_of_point({"cycles": {"busy": 0.5}, "windows": [{}], "trend": None}) == ""
     assert fault_of_point({"windows": 5}) == "its windows: expected a list of objects"
     assert fault_of_point({"cycles": {"busy": "x"}}) == "its cycles: expected an object of numbers"
+
+
+@pytest.mark.parametrize(("point", "said"), [
+    ({"windows": [{"cycles": {"busy": "x"}}]}, "its windows[0].cycles.busy: expected a number"),
+    ({"throughput_per_s": []}, "its throughput_per_s: expected a number"), ({"notes": None, "ops": 3.5}, ""),
+    ({"top_lines": [{"name": 5}]}, "its top_lines[0].name: expected a string"), ({"of_a_later_version": {}}, ""),
+    ({"schema": "moscope.point/2"}, "its schema: expected moscope.point/1")])
+def test_a_value_of_another_type_within_a_point_is_named_by_its_place(point: dict[str, Any], said: str) -> None:
+    assert fault_of_point(point) == said
+    assert fault({"points": [point]}) == ""  # one bad point does not affect others
+
+
+@pytest.mark.parametrize(("stats", "said"), [
+    ({"cores": [{"window": 5, "busy": {"user": None}}]}, "its cores[0].busy.user: expected a number"),
+    ({"attribution": {"segments": {"dram": "x"}}}, "its attribution.segments.dram: expected a number"),
+    ({"cores": [], "attribution": None, "machine": {}}, "")])
+def test_each_number_of_the_statistics_is_one(stats: dict[str, Any], said: str) -> None:
+    assert fault_of_stats(stats) == said

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope.run`: measures workloads under Linux and returns tables; also opens run directories that already exist."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moscope import jsonio
 from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, machine_of
@@ -153,7 +153,7 @@ def open_run(path: Place) -> Run:
     if path is None:
         raise UserError("moscope.open_run: None: expected a path")
     try:
-        document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        document = jsonio.loads((folder / "run.json").read_text(encoding="utf-8"))
         why = "" if isinstance(document, dict) and isinstance(document.get("points"), list) else "is not from a run"
         errors = [] if why else of_failures(document)
     except FileNotFoundError as error:

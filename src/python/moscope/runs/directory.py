@@ -3,7 +3,6 @@
 there, except for points whose inputs have changed. `run.json` is rewritten whenever a point is finished.
 """
 
-import json
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -143,7 +142,7 @@ def differences(kept: Path, plan: Plan) -> str:
 def document(file: Path) -> dict[str, Any] | None:
     """The JSON object of a file; None if it is damaged."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = jsonio.loads(file.read_text(encoding="utf-8"))
     except ValueError:
         return None
     return found if isinstance(found, dict) else None

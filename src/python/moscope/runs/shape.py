@@ -4,9 +4,11 @@ file."""
 
 from typing import Any
 
+from moscope import jsonio
+
 Kind = type | tuple[type, ...]
 NUMBER = (int, float)
-# By key: what its value is, and its elements. A key may be missing or null.
+# By key: what its value is, and its elements. A key may be missing or null. What is within them has the types of the documents' schemas.
 RUN: dict[str, tuple[Kind, Kind]] = {"points": (list, dict), "failed": (list, dict), "config": (dict, object)}
 CONFIG: dict[str, tuple[Kind, Kind]] = {
     "machine": (str, str), "set": (list, str), "points": (list, dict), "versions": (dict, object), "kernels": (dict, object),
@@ -20,18 +22,32 @@ WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a string", in
 
 
 def fault(run: dict[str, Any]) -> str:
-    """Empty, or what of a run.json is not as a run writes it: `its points: expected a list of objects`."""
-    return _fault(run, RUN, "") or _fault(run.get("config") or {}, CONFIG, "config.")
+    """Empty, or what of a run.json, apart from the points in it, is not as a run writes it: `its points: expected a list of objects`."""
+    without = {key: value for key, value in run.items() if key != "points"}
+    return _fault(run, RUN, "") or _fault(run.get("config") or {}, CONFIG, "config.") or _mistyped(_given(without), "moscope.run/1")
 
 
 def fault_of_point(point: dict[str, Any]) -> str:
     """The same of a point.json, and of a point in run.json."""
-    return _fault(point, POINT, "")
+    return _fault(point, POINT, "") or _mistyped(_given(point), "moscope.point/1")
 
 
 def fault_of_stats(stats: dict[str, Any]) -> str:
     """The same of a stats.json."""
-    return _fault(stats, STATS, "")
+    given = {key: value for key, value in stats.items() if value is not None}
+    return _fault(stats, STATS, "") or _mistyped(given, "moscope.point.stats/1")
+
+
+def _mistyped(found: dict[str, Any], schema: str) -> str:
+    fault = jsonio.mistyped(found, schema)
+    return fault and f"its {fault}"
+
+
+def _given(found: Any) -> Any:
+    """A document without the keys that are null."""
+    if isinstance(found, dict):
+        return {key: _given(value) for key, value in found.items() if value is not None}
+    return [_given(one) for one in found] if isinstance(found, list) else found
 
 
 def _fault(found: dict[str, Any], keys: dict[str, tuple[Kind, Kind]], within: str) -> str:

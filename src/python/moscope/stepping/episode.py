@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from moscope import paths
+from moscope import jsonio, paths
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import FS_PER_NS, Subject
@@ -42,7 +42,7 @@ class Episode:
 
 def read_run(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        found = jsonio.loads((folder / "run.json").read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"--run: {folder}: {error.strerror} (run.json): expected the folder of a run, or of one of its points") from None
     except ValueError:
@@ -100,7 +100,7 @@ def _cores(point: Path) -> int:
 
 def _described_point(point: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads((point / "point.json").read_text(encoding="utf-8")))
+        return dict(jsonio.loads((point / "point.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
 

@@ -3,7 +3,6 @@
 inputs, so any later start finds the point again, whatever other points the sweep then has.
 """
 
-import json
 import os
 import shutil
 import socket
@@ -157,7 +156,7 @@ class Store:
 
 def read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = jsonio.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
