@@ -46,6 +46,7 @@ class Measured:
 class Side:
     path: Path
     points: list[Measured]
+    problems: list[str] = field(default_factory=list)  # what could not be read
 
 
 def side(path: Path) -> Side:
@@ -56,22 +57,23 @@ def side(path: Path) -> Side:
         whole = path.absolute().parents[1]
         in_points = path.absolute().parent.name == "points"
         if in_points and (whole / "run.json").is_file():
-            found = [one for one in _of_run(whole) if one.point.name == path.absolute().name]
+            run = _of_run(whole)
+            found = [one for one in run.points if one.point.name == path.absolute().name]
             if found:
-                return Side(path, found)
+                return Side(path, found, run.problems)
         return Side(path, [_alone(path, _table(whole / TABLE)[2] if in_points and (whole / TABLE).is_file() else ())])
     if (path / TABLE).is_file():
         found = _of_sweep(path)
         if not found:
             raise RunDirectoryError(f"{path}: a sweep without points of `moscope run`: {RIGHT}")
         return Side(path, found)
-    return Side(path, _of_run(path))
+    return _of_run(path)
 
 
-def _of_run(path: Path) -> list[Measured]:
+def _of_run(path: Path) -> Side:
     run = load(path, copied=False)
     config = run.record.get("config") or {}
-    return [Measured(p, configuration(p.record, config), RUN if config else POINT) for p in run.points]
+    return Side(path, [Measured(p, configuration(p.record, config), RUN if config else POINT) for p in run.points], run.problems)
 
 
 def _of_sweep(path: Path) -> list[Measured]:

@@ -5,10 +5,12 @@ import json
 from pathlib import Path
 
 import pyarrow
+import pytest
 import synthetic_run
 from pyarrow import parquet
 
 from analysis.comparison import sides
+from moscope import cli
 
 
 def test_points_of_a_sweep_that_share_a_result_are_paired_by_the_rows_of_the_table(tmp_path: Path) -> None:
@@ -21,3 +23,13 @@ def test_points_of_a_sweep_that_share_a_result_are_paired_by_the_rows_of_the_tab
     parquet.write_table(pyarrow.Table.from_pylist(rows).replace_schema_metadata({"axes": "links.clock"}), folder / "table.parquet")
     found, alone = sides.matched(sides.side(folder), sides.side(folder))
     assert [(x.axes, y.axes) for x, y in found] == [({"links.clock": row["links.clock"]},) * 2 for row in rows] and not alone
+
+
+def test_what_of_a_run_cannot_be_read_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    whole, damaged = (synthetic_run.write_run(tmp_path / name, cores=(4,)) for name in ("whole", "damaged"))
+    (point,) = damaged.glob("points/*")
+    (point / "stats.json").write_text('{"cores": [{"window": "x"}]}')
+    assert cli.main(["compare", str(whole), str(damaged)]) == 0
+    said = f"{point.name}/stats.json is left out: its cores[0].window: expected a number"
+    assert capfd.readouterr().err.splitlines() == [f"{damaged}: {said}"]
+    assert sides.side(point).problems == [said]
