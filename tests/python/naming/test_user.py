@@ -2,6 +2,7 @@
 """Names in a program that the loader has moved: its segments lie as Linux and the dynamic loader put them."""
 
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any, cast
@@ -137,3 +138,26 @@ def test_a_stub_that_calls_a_library_is_named_after_the_function(tmp_path: Path)
         assert {program.function(first + 16 * n + at) for n in (1, 2)} >= {"plt of rand"}
     (tmp_path / "cut").write_bytes(file.data.replace(b"rand\0", b"\0\0\0\0\0"))
     assert ".plt" in {Program("cut", tmp_path / "cut").function(first + 16 * n) for n in (1, 2)}, "without a name for the function"
+
+
+SEGMENTS, SECTIONS = 32, 40  # in the file's header: where the headers of segments and sections are
+OFFSET, SIZE, LINK = 24, 32, 40  # in the header of a section
+
+
+@pytest.mark.parametrize(("of_file", "field", "form", "value"), [
+    (False, OFFSET, "<Q", 1 << 40), (False, SIZE, "<Q", 1 << 40), (False, LINK, "<I", 1 << 31), (True, SECTIONS, "<Q", (1 << 64) - 64),
+    (True, SEGMENTS, "<Q", (1 << 64) - 64)])
+def test_a_program_with_damaged_headers_has_the_names_that_are_left(tmp_path: Path, of_file: bool, field: int, form: str,
+                                                                    value: int) -> None:
+    (tmp_path / "a.c").write_text("int counter; int main(void) { return counter; }\n")
+    file = tmp_path / "a"
+    subprocess.run(["gcc", "-o", file, tmp_path / "a.c"], check=True)
+    damaged, whole = bytearray(file.read_bytes()), elf.from_file(file)
+    (headers,) = struct.unpack_from("<Q", damaged, SECTIONS)
+    table = next(n for n, section in enumerate(whole.sections) if section.kind == elf.SHT_SYMTAB)
+    struct.pack_into(form, damaged, field if of_file else headers + 64 * table + field, value)
+    file.write_bytes(damaged)
+    program = Program("a", file)
+    counter = next(symbol[0] for symbol in whole.symbols() if symbol[3] == "counter")
+    place = program.at(counter)
+    assert (place is not None and place.symbol.name == "counter") == (not of_file and field == SIZE)

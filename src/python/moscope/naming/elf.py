@@ -47,7 +47,7 @@ def program_headers(data: bytes) -> list[tuple[int, ...]]:
     size, count = struct.unpack_from("<HH", data, 54)
     try:
         return [struct.unpack_from("<IIQQQQQQ", data, at + i * size) for i in range(count)]
-    except struct.error as error:
+    except (struct.error, OverflowError) as error:
         raise NotElf("the ELF file is cut short") from error
 
 
@@ -64,7 +64,7 @@ class Elf:
         self.thread_local = next((-(-p[6] // max(p[7], 1)) * max(p[7], 1) for p in headers if p[0] == PT_TLS), 0)  # bytes of that block
         try:
             raw = [struct.unpack_from("<IIQQQQII", data, shoff + i * shentsize) for i in range(shnum)]
-        except struct.error as error:
+        except (struct.error, OverflowError) as error:
             raise NotElf("the ELF file is cut short") from error
         names = raw[shstrndx][4] if shstrndx < len(raw) else 0
         self.sections = [Section(self._text(names + s[0]), s[1], s[3], s[4], s[5], s[6]) for s in raw]
@@ -101,11 +101,12 @@ class Elf:
         return max((s.address + s.size for s in self.sections if s.address and s.address <= address < s.address + s.size), default=0)
 
     def symbols(self) -> Iterator[tuple[int, int, str, str]]:
-        """(address, size, kind letter as nm prints it, name) of what lies in memory; .symtab, or else .dynsym."""
+        """(address, size, kind letter as nm prints it, name) of what lies in memory; .symtab, or else .dynsym. A table that is cut short,
+        or whose strings are missing, has as many as the file has of it: Linux runs a program without reading its sections."""
         tables = [s for s in self.sections if s.kind == SHT_SYMTAB] or [s for s in self.sections if s.kind == SHT_DYNSYM]
-        for table in tables:
+        for table in (t for t in tables if t.link < len(self.sections)):
             strings = self.sections[table.link].offset
-            for at in range(table.offset, table.offset + table.size - 23, 24):
+            for at in range(table.offset, min(table.offset + table.size, len(self.data)) - 23, 24):
                 name, info, _, section, value, size = struct.unpack_from("<IBBHQQ", self.data, at)
                 kind = info & 15
                 if section == SHN_UNDEF or section >= SHN_RESERVED or kind not in LETTERS:
