@@ -71,6 +71,11 @@ class Reader {
     [[noreturn]] void altered() const {
         throw UserError(path_ + ": was altered (a checksum does not match): expected the checkpoint as it was written");
     }
+    void check_end() const {
+        if (left_ != 0)
+            throw UserError(path_ + ": has " + std::to_string(left_) +
+                            " more bytes after its end: expected the checkpoint as it was written");
+    }
     void raw(void *p, std::size_t n) {
         if (n > left_ || std::fread(p, 1, n, f_) != n)
             truncated();
@@ -290,6 +295,7 @@ Archive read_checkpoint(const std::string &path, const std::function<bool(const 
     read_pages(r, memory);
     if (r.part(kLargestText) != text_bytes(kComplete))
         r.altered();
+    r.check_end();
     return state;
 }
 

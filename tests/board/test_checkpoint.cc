@@ -127,6 +127,14 @@ TEST_F(Checkpoint, ATruncatedFileIsSaidToBeTruncatedWhereverItEnds) {
     }
 }
 
+TEST_F(Checkpoint, BytesBehindItsEndAreRefused) {
+    write();
+    std::vector<char> longer = file();
+    longer.insert(longer.end(), {'j', 'u', 'n', 'k', '\n'});
+    replace(longer);
+    EXPECT_EQ(complaint(), path + ": has 5 more bytes after its end: expected the checkpoint as it was written");
+}
+
 TEST_F(Checkpoint, AnAlteredFileIsRefusedWhereverItWasAltered) {
     write();
     const std::vector<char> whole = file();
