@@ -12,6 +12,20 @@ namespace {
 
 constexpr Mac kEveryone = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 constexpr std::size_t kMostNeighbours = 256;
+constexpr std::size_t kMostOfAWord = 40; ///< characters of it in an error
+
+/// The settings of a `start`. UserError for a word that is none, and for a setting that is given twice.
+Settings settings_of(std::istringstream &words) {
+    std::map<std::string, std::string> pairs;
+    for (std::string word; words >> word;) {
+        const std::size_t equals = word.find('=');
+        if (equals == std::string::npos)
+            throw UserError(word.substr(0, kMostOfAWord) + ": expected KEY=VALUE");
+        if (!pairs.emplace(word.substr(0, equals), word.substr(equals + 1)).second)
+            throw UserError(word.substr(0, std::min(equals, kMostOfAWord)) + ": is given twice: expected it once");
+    }
+    return Settings(std::move(pairs));
+}
 
 } // namespace
 
@@ -111,38 +125,34 @@ std::string Hosts::command(std::string_view line, Ip guest, Tick now) {
     std::istringstream words{std::string(line.substr(0, 1024))};
     std::string verb, name, word;
     words >> verb >> name;
+    if (verb != "start" && verb != "stop" && verb != "report")
+        return "error: " + (verb.empty() ? "no command" : verb.substr(0, kMostOfAWord)) +
+               ": expected start, stop or report";
     const auto at = drivers_.find(name);
     if (at == drivers_.end()) {
         std::string known;
         for (const auto &[driver, entry] : drivers_)
             known += (known.empty() ? "" : ", ") + driver;
-        return "error: " + name.substr(0, 40) + ": expected one of " + known;
+        return "error: " + (name.empty() ? verb + ": names no driver" : name.substr(0, kMostOfAWord)) +
+               ": expected one of " + known;
     }
     Driver &driver = *at->second.driver;
     try {
         if (verb == "start") {
-            std::map<std::string, std::string> pairs;
-            while (words >> word) {
-                const std::size_t equals = word.find('=');
-                if (equals == std::string::npos)
-                    throw UserError(word.substr(0, 40) + ": expected KEY=VALUE");
-                pairs[word.substr(0, equals)] = word.substr(equals + 1);
-            }
-            Settings settings(std::move(pairs));
+            Settings settings = settings_of(words);
             driver.start(guest, settings, now);
             at->second.started = true;
             return "ok";
         }
-        if (verb == "stop") {
-            driver.stop(now);
-            return "ok";
-        }
+        if (words >> word)
+            throw UserError(word.substr(0, kMostOfAWord) + ": expected nothing after the driver's name");
         if (verb == "report")
             return "ok " + driver.report();
+        driver.stop(now);
+        return "ok";
     } catch (const UserError &error) {
         return std::string("error: ") + error.what();
     }
-    return "error: " + verb.substr(0, 40) + ": expected start, stop or report";
 }
 
 Tick Hosts::next() const {

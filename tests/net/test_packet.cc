@@ -110,7 +110,13 @@ TEST(Hosts, AnswerPingAndEcho) {
 TEST(Hosts, CommandsThatAreWrongSayWhatIsExpected) {
     Far far;
     EXPECT_EQ(far.hosts.command("start nothing", kGuest, 0).find("error: nothing: expected one of "), 0u);
-    EXPECT_EQ(far.hosts.command("", kGuest, 0).find("error: "), 0u);
+    EXPECT_EQ(far.hosts.command("", kGuest, 0), "error: no command: expected start, stop or report");
+    EXPECT_EQ(far.hosts.command("bla", kGuest, 0), "error: bla: expected start, stop or report");
+    EXPECT_EQ(far.hosts.command("start", kGuest, 0).find("error: start: names no driver: expected one of "), 0u);
+    EXPECT_EQ(far.hosts.command("start memcached batch=1 batch=2", kGuest, 0),
+              "error: batch: is given twice: expected it once");
+    for (const char *line : {"stop memcached extra", "report memcached extra"})
+        EXPECT_EQ(far.hosts.command(line, kGuest, 0), "error: extra: expected nothing after the driver's name");
 }
 
 TEST(Hosts, AStartWhoseAnswerWasLostIsAnsweredAgainAndStartsNothingTwice) {
