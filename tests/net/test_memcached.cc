@@ -10,9 +10,10 @@ using namespace moscope::net;
 
 namespace {
 
-/// Answers each request 20 us later, except one in `lose`, which it loses, and one in `repeat`, which it answers twice.
+/// Answers each request 20 us later, except one in `lose`, which it loses, and one in `repeat`, which it answers twice; one answer in
+/// `spoil` is wrong.
 struct Server {
-    unsigned lose = 0, repeat = 0; ///< one in so many; 0: none
+    unsigned lose = 0, repeat = 0, spoil = 0; ///< one in so many; 0: none
     std::uint64_t done = 0, seen = 0;
     std::multimap<Tick, Frame> flying; ///< to the hosts
     Hosts hosts{1, [this](Frame f, Tick t) { take(f, t); }, [this](std::uint64_t n) { done += n; }};
@@ -24,7 +25,7 @@ struct Server {
         if (!udp || (++seen, lose && seen % lose == 0))
             return;
         std::vector<std::uint8_t> text(udp->payload.begin(), udp->payload.begin() + 8);
-        for (const char c : std::string_view("END\r\n"))
+        for (const char c : std::string_view(spoil && seen % spoil == 0 ? "ERROR\r\n" : "END\r\n"))
             text.push_back(static_cast<std::uint8_t>(c));
         for (unsigned n = repeat && seen % repeat == 0 ? 2 : 1; n; --n)
             flying.insert({t + 2 * kWay, udp_frame(mac_of(udp->source.ip), udp->destination, udp->source, text)});
@@ -68,6 +69,32 @@ TEST(MemcachedDriver, LostAnswersTimeOutAndRepeatedOnesAreLate) {
     EXPECT_EQ(s.reported("requests"), s.seen);
     EXPECT_GT(s.reported("timeouts"), 100u);
     EXPECT_NEAR(static_cast<double>(s.reported("late")), static_cast<double>(s.seen) / 700, 30);
+    EXPECT_EQ(s.reported("wrong"), 0u);
+}
+
+TEST(MemcachedDriver, EachRequestCountsOnceAsAnsweredWrongOrTimedOut) {
+    Server s;
+    s.lose = 900;
+    s.repeat = 700;
+    s.spoil = 7;
+    ASSERT_EQ(s.hosts.command("start memcached clients=10 batch=20", kGuest, 0), "ok");
+    s.run(1000 * kMs);
+    const std::uint64_t ended = s.reported("answers") + s.reported("wrong") + s.reported("timeouts");
+    EXPECT_LE(ended, s.reported("requests"));
+    EXPECT_GE(ended + 10 * 20, s.reported("requests")) << "only the last batches are under way";
+    EXPECT_NEAR(static_cast<double>(s.reported("wrong")), static_cast<double>(s.seen) / 7, 300);
+    EXPECT_LE(s.reported("timeouts"), s.seen / 900) << "a wrong answer is not waited for";
+    EXPECT_EQ(s.done, s.reported("answers"));
+}
+
+TEST(MemcachedDriver, AnAnswerWithoutAWaitingRequestIsLate) {
+    Server s;
+    s.lose = 1; // all
+    ASSERT_EQ(s.hosts.command("start memcached clients=1 batch=1", kGuest, 0), "ok");
+    const std::vector<std::uint8_t> empty, unknown{0xff, 0xff, 0, 0, 0, 1, 0, 0, 'E', 'N', 'D', '\r', '\n'};
+    for (const auto &text : {empty, unknown})
+        s.hosts.receive(udp_frame(mac_of(Services::host(0)), {kGuest, 11211}, {Services::host(0), 21'000}, text), 0);
+    EXPECT_EQ(s.reported("late"), 2u);
     EXPECT_EQ(s.reported("wrong"), 0u);
 }
 
