@@ -28,7 +28,7 @@ void Link::send(Direction d, Frame frame, Tick now) {
     Counts &c = counts_[d];
     ++c.frames;
     c.bytes += frame.size();
-    free_[d] = std::max(free_[d], now) + wire_time(frame.size());
+    free_[d] = leaves(d, frame.size(), now);
     Tick due = free_[d] + p_.latency;
     if (chance(p_.lost)) {
         ++c.lost;

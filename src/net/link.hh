@@ -4,6 +4,7 @@
 // them) at random, from the run's seed.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -36,6 +37,8 @@ class Link {
     bool receive(Tick now, Direction &, Frame &);
     /// When the last frame of this direction will have left.
     Tick busy_until(Direction d) const { return free_[d]; }
+    /// When the last bit of a frame that is sent at `now` leaves.
+    Tick leaves(Direction d, std::size_t bytes, Tick now) const { return std::max(free_[d], now) + wire_time(bytes); }
     /// Ticks that a frame of so many bytes, and its overhead, takes on the wire; 0 if the link's rate is 0.
     Tick wire_time(std::size_t bytes) const;
 

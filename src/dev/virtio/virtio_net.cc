@@ -309,7 +309,7 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
     ++queue_counts_[pair].out_packets;
     steering_->sent(net::flow_of(frame), pair);
     if (pcap_)
-        pcap_->write(frame, now, time_.now());
+        pcap_->write(frame, lan_.link().leaves(net::Link::kToClients, frame.size(), now), time_.now());
     const std::size_t length = frame.size();
     lan_.transmit(std::move(frame), now);
     out_.push(length, lan_.link().busy_until(net::Link::kToClients));

@@ -167,6 +167,21 @@ TEST(VirtioNet, SendsNoFasterThanItsLimitAndTheLink) {
     }
 }
 
+/// The times in nanoseconds of a capture's frames. Removes the file.
+static std::vector<std::uint64_t> taken_times(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
+    std::vector<std::uint64_t> times;
+    for (std::size_t at = 24; at + 16 <= all.size();) {
+        std::uint32_t header[4]; // seconds, nanoseconds, bytes kept, bytes of the frame
+        std::memcpy(header, all.data() + at, sizeof header);
+        times.push_back(header[0] * 1'000'000'000ull + header[1]);
+        at += sizeof header + header[2];
+    }
+    std::filesystem::remove(path);
+    return times;
+}
+
 TEST(VirtioNet, FramesOfACaptureAreInTheOrderOfTheirTimes) {
     NicSettings s = settings();
     s.pcap = (std::filesystem::path(testing::TempDir()) / "moscope-order.pcap").string();
@@ -178,18 +193,24 @@ TEST(VirtioNet, FramesOfACaptureAreInTheOrderOfTheirTimes) {
             c.send(0, echo(1000), i); // they leave 10 us apart, and the answers come in between
         c.b.queue.run();
     }
-    std::ifstream file(s.pcap, std::ios::binary);
-    const std::vector<char> all{std::istreambuf_iterator<char>(file), {}};
-    std::vector<std::uint64_t> times;
-    for (std::size_t at = 24; at + 16 <= all.size();) {
-        std::uint32_t header[4]; // seconds, nanoseconds, bytes kept, bytes of the frame
-        std::memcpy(header, all.data() + at, sizeof header);
-        times.push_back(header[0] * 1'000'000'000ull + header[1]);
-        at += sizeof header + header[2];
-    }
+    const auto times = taken_times(s.pcap);
     EXPECT_EQ(times.size(), 8u);
     EXPECT_TRUE(std::is_sorted(times.begin(), times.end())) << testing::PrintToString(times);
-    std::filesystem::remove(s.pcap);
+}
+
+TEST(VirtioNet, ASentFrameIsCapturedWhenItsLastBitHasLeft) {
+    NicSettings s = settings();
+    s.pcap = (std::filesystem::path(testing::TempDir()) / "moscope-wire.pcap").string();
+    s.link_megabits = 100;
+    {
+        Card c(s); // without receive buffers: the echoes are dropped, and are in the capture all the same
+        for (unsigned i = 0; i < 3; ++i)
+            c.send(0, echo(1000, 1472), i); // 1514 bytes
+        c.b.queue.run();
+    }
+    constexpr std::uint64_t wire = 8 * (1514 + 24) * 10; // ns; the link's latency is less than one
+    const std::vector<std::uint64_t> expected{wire, 2 * wire, 2 * wire, 3 * wire, 3 * wire, 4 * wire};
+    EXPECT_EQ(taken_times(s.pcap), expected);
 }
 
 TEST(VirtioNet, ReturnsBuffersOfSentFramesInBatchesOrAfterATimeout) {
