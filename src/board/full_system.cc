@@ -133,7 +133,7 @@ FullSystem::Step FullSystem::Impl::step_functional(Tick until, unsigned host_ms)
     case Outcome::hang:
         return {"hang", "all cores wait with interrupts off, or nothing is left that could wake one", 0};
     case Outcome::unmodelled: return {"unmodelled", describe_instruction(*board->scheduler.culprit()), 0};
-    case Outcome::end_of_time: return {"hang", "simulated time ends here, after 9000 s", 0};
+    case Outcome::end_of_time: return {"end_of_time", "simulated time ends after 9000 s", 0};
     }
     return {};
 }

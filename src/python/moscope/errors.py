@@ -42,6 +42,12 @@ class GuestDied(MoscopeError):
     kind = "the guest died"
 
 
+class TimeEnded(GuestDied):
+    """The guest was still running at the end of simulated time."""
+
+    kind = "the guest was stopped"
+
+
 class WorkloadFailed(MoscopeError):
     """A program in the guest ended too early, or its results are wrong."""
 

@@ -19,13 +19,18 @@ class FakeSystem:
 
     def __init__(self, guest: Guest, config: dict[str, Any]) -> None:
         self.config, self._guest, self._started = config, guest(), False
-        self._out, self._in, self._steps = b"", b"", 0
+        self._out, self._in, self._steps, self._ticks = b"", b"", 0, 0
         self.saved: list[tuple[str, int]] = []
         self.restored: list[str] = []
         self.typed: list[str] = []
 
     def step(self, host_ms: int) -> dict[str, Any]:
+        answer = self._go_on()
+        return {**answer, "state": "running"} if answer["state"] == "time" else answer
+
+    def _go_on(self) -> dict[str, Any]:
         self._steps += 1
+        self._ticks += 10**12
         try:
             if self._started:
                 typed, self._in = self._in.decode(), b""
@@ -41,7 +46,12 @@ class FakeSystem:
         return {"state": "marker" if marker else "running", "detail": marker or "", "status": 0}
 
     def step_until(self, tick: int, host_ms: int) -> dict[str, Any]:
-        return self.step(host_ms) if self.stats()["ticks"] < tick else {"state": "time", "detail": "", "status": 0}
+        if self._ticks >= tick:
+            return {"state": "time", "detail": "", "status": 0}
+        answer = self._go_on()
+        if answer["state"] == "time":  # of a guest that is idle until then
+            self._ticks = tick
+        return answer
 
     def console_output(self) -> bytes:
         data, self._out = self._out, b""
@@ -51,8 +61,11 @@ class FakeSystem:
         self.typed.append(data.decode())
         self._in += data
 
+    def counts(self) -> dict[str, int]:
+        return {"ticks": self._ticks}
+
     def stats(self) -> dict[str, Any]:
-        return {"instructions": 1000 * self._steps, "per_core": [1000 * self._steps], "ticks": 10**12 * self._steps,
+        return {"instructions": 1000 * self._steps, "per_core": [1000 * self._steps], "ticks": self._ticks,
                 "pauses": 0, "touched_bytes": 4096}
 
     def save(self, path: str) -> None:

@@ -40,6 +40,8 @@ def test_the_terminal_is_set_back_even_after_an_error() -> None:
             assert termios.tcgetattr(child)[3] & termios.ISIG == 0  # Ctrl-C is a byte like any other
             os.write(parent, b"\x03k")
             assert terminal.typed() == b"\x03k" and terminal.typed() == b""
+            os.write(parent, b"l")
+            assert terminal.typed(patience=60) == b"l"  # at once
             terminal.show(b"from the guest")
             raise ValueError
         assert termios.tcgetattr(child) == before

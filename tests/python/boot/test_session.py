@@ -6,7 +6,9 @@ import json
 import os
 import pty
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -211,7 +213,7 @@ def test_a_script_with_a_status_decides_the_exit_code(fake: Fake, tmp_path: Path
     assert result.exit_code(wanted, outcome) == code and not died(wanted, outcome, log)
 
 
-@pytest.mark.parametrize("state", ["triple_fault", "hang", "panic"])
+@pytest.mark.parametrize("state", ["triple_fault", "hang", "panic", "end_of_time"])
 def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: Path, state: str) -> None:
     def dying() -> Script:
         yield "\x1b[31mlast\x1b[0m words\r\n"
@@ -225,6 +227,12 @@ def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: 
     text = died(wanted, outcome, log)
     assert "core 3" in text and "\nlast words\n" in text and "rip ffffffff81000000" in text
     assert Path(document["registers"]).read_text().startswith("rip ")
+
+
+def test_a_guest_that_runs_at_the_end_of_simulated_time_is_not_said_to_have_died(tmp_path: Path) -> None:
+    outcome = session.Outcome(ended="end_of_time", detail="simulated time ends after 9000 s", registers="rip 0")
+    said = died(planned(tmp_path / "out"), outcome, b"moscope# ")
+    assert said.startswith("moscope: the guest was stopped: simulated time ends after 9000 s\n--- the console's last lines\nmoscope# ")
 
 
 def test_a_kernel_panic_ends_a_run_that_would_go_on_for_ever(fake: Fake, tmp_path: Path) -> None:
@@ -313,6 +321,39 @@ def test_in_a_terminal_keys_go_to_the_guest_and_the_escape_ends_the_run(fake: Fa
     finally:
         os.close(parent)
         os.close(child)
+
+
+@pytest.mark.parametrize("script", [False, True])
+def test_in_a_terminal_the_time_of_an_idle_guest_passes_as_fast_as_the_users(fake: Fake, tmp_path: Path, script: bool,
+                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    host_s, waits = [100.0], []
+
+    class Waiting(console.Terminal):
+        def raw(self) -> Any:
+            return nullcontext()
+
+        def typed(self, patience: float = 0) -> bytes:
+            host_s[0] += patience + 1e-4
+            waits.append(patience)
+            return b"\x1dq" if len(waits) == 100 else b""
+
+    def idle() -> Generator[Any, str, None]:
+        for _ in range(50):
+            yield "busy\r\n"
+        while True:
+            yield {"state": "time"}
+
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: host_s[0]))
+    made = fake(idle)
+    wanted = planned(tmp_path / "out")
+    wanted.config["info"]["script"] = script
+    outcome, _, _ = run.run(wanted, lambda data: None, Waiting())
+    if script:
+        assert not any(waits)
+        return
+    assert waits == [0] * 51 + [session.INTERACTIVE_STEP_MS / 1000] * 49
+    idle_s = outcome.ticks / 1e15 - 50e-3  # a busy step of the test's guest takes 1 ms
+    assert outcome.ended == "quit" and idle_s == pytest.approx(sum(waits[:-1]), rel=0.02) and len(made) == 1
 
 
 def endless() -> Script:

@@ -83,9 +83,9 @@ class Terminal:
             with suppress(termios.error):  # of a terminal that is gone
                 termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
 
-    def typed(self) -> bytes:
-        """Input typed since the last call, without waiting."""
-        if not select.select([self.stdin], [], [], 0)[0]:
+    def typed(self, patience: float = 0) -> bytes:
+        """Input typed since the last call; without any, waits for a key for so many seconds."""
+        if not select.select([self.stdin], [], [], patience)[0]:
             return b""
         with _somebody_there():
             data = os.read(self.stdin, 4096)

@@ -10,7 +10,7 @@ from typing import Any
 from moscope import errors, jsonio
 from moscope.boot import session
 from moscope.boot.plan import Plan
-from moscope.boot.session import DEATHS, LACKING, STOPPED, Outcome
+from moscope.boot.session import DEATHS, END_OF_TIME, FATAL, LACKING, STOPPED, Outcome
 
 SCHEMA = "moscope.boot/1"
 # Ends of a machine by which a script is cut short.
@@ -50,7 +50,7 @@ def document(plan: Plan, outcome: Outcome) -> dict[str, Any]:
 
 def exit_code(plan: Plan, outcome: Outcome) -> int:
     """The exit code of the contracts; also 1 for a script that failed and for a checkpoint that was not reached."""
-    if outcome.ended in DEATHS or cut_short(plan, outcome):
+    if outcome.ended in (*DEATHS, END_OF_TIME) or cut_short(plan, outcome):
         return errors.GuestDied.exit_code
     if outcome.ended == LACKING:
         return errors.SimulatorBug.exit_code
@@ -85,10 +85,9 @@ def death(plan: Plan, outcome: Outcome, log: bytes) -> errors.MoscopeError | Non
     lines, and the registers of a dead guest. None for other ends."""
     if short := cut_short(plan, outcome):
         return errors.GuestDied(f"{short}\n--- the console's last lines\n{session.tail(log)}")
-    if outcome.ended not in (*DEATHS, LACKING):
+    if outcome.ended not in FATAL:
         return None
-    how = DEATHS.get(outcome.ended, "the guest uses a feature that the model lacks") + (f": {outcome.detail}" if outcome.detail else "")
-    kind = errors.SimulatorBug if outcome.ended == LACKING else errors.GuestDied
+    kind, how = session.fatal(outcome.ended, outcome.detail)
     return kind(f"{how}\n--- the console's last lines\n{session.tail(log)}\n--- registers\n{outcome.registers}")
 
 

@@ -17,11 +17,12 @@ from typing import Any, BinaryIO
 
 from moscope.boot import console, plan
 from moscope.boot.engine import System
-from moscope.errors import UserError
+from moscope.errors import GuestDied, MoscopeError, SimulatorBug, TimeEnded, UserError
 from moscope.guest import initramfs
 
 STEP_MS = 200
 INTERACTIVE_STEP_MS = 20
+FS_PER_S = 10**15
 END_OF_INPUT = b"\x04"
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 CUT_CONTROL = re.compile(rb"\x1b(\[[0-9;?]*)?\Z")  # one whose rest the guest has yet to send
@@ -33,8 +34,11 @@ REST_OF_PANIC_FS = 20 * 10**12  # simulated time in which the kernel shows the r
 LONGEST_ECHO = 1 << 14  # bytes; a line of a terminal has at most 4095 characters, which a line editor may show twice
 # Ends at which the guest is dead (exit code 4), with what a person calls them.
 DEATHS = {"panic": "kernel panic", "triple_fault": "triple fault", "hang": "hang"}
+# The guest was still running at the end of simulated time (exit code 4).
+END_OF_TIME = "end_of_time"
 # The guest used what the processor promises and the model lacks: a fault of the simulator (exit code 5).
 LACKING = "unmodelled"
+FATAL = (*DEATHS, END_OF_TIME, LACKING)
 # Markers that a program in the guest sets with an m5op (src/board/board.cc).
 SET_BY_PROGRAMS = ("checkpoint", "workbegin", "workend")
 # Ends that the user brought about.
@@ -43,7 +47,7 @@ STOPPED = ("quit", "interrupted")
 
 @dataclass
 class Outcome:
-    """How a run ended. `ended`: poweroff, reset, exit, a key of DEATHS, LACKING, quit (by the escape) or interrupted."""
+    """How a run ended. `ended`: poweroff, reset, exit, one of FATAL, quit (by the escape) or interrupted."""
 
     ended: str = "interrupted"
     detail: str = ""
@@ -64,6 +68,20 @@ class Outcome:
     @property
     def mips(self) -> float:
         return self.executed / self.host_s / 1e6 if self.host_s > 0 else 0.0
+
+
+class Pace:
+    """Real time in ticks: as long as each step is given only the time that has passed, an idle guest's clock is no faster than the
+    user's, and a time in which the guest was slower is not made up for."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def passed(self) -> int:
+        """Since the last call."""
+        now = time.monotonic()
+        before, self._last = self._last, now
+        return int((now - before) * FS_PER_S)
 
 
 class Session:
@@ -102,20 +120,25 @@ class Session:
         self._take_output()
         self.log.flush()
         self._count()
-        if self.outcome.ended in (*DEATHS, LACKING):
+        if self.outcome.ended in FATAL:
             self.outcome.registers = self.system.registers_text()
         return self.outcome
 
     # --- steps ---
 
     def _loop(self, step_ms: int) -> None:
+        """A user's guest that has caught up with real time waits for it, or for a key. A script does not wait."""
+        caught_up, pace = False, Pace() if self.terminal and not self.plan.config["info"].get("script") else None
         while True:
-            if self.terminal and not self._keyboard(self.terminal):
+            if self.terminal and not self._keyboard(self.terminal, step_ms / 1000 if caught_up else 0):
                 self.outcome.ended = "quit"
                 return
-            answer = self.system.step(step_ms)
+            answer = self.system.step_until(self._now() + pace.passed(), step_ms) if pace else self.system.step(step_ms)
             seen = self._take_output()
             state, detail = str(answer["state"]), str(answer.get("detail", ""))
+            caught_up = state == "time"
+            if caught_up:
+                state = "running"
             if state == "marker" and detail in SET_BY_PROGRAMS and detail not in seen:
                 seen.append(detail)
             for text in seen:
@@ -129,9 +152,12 @@ class Session:
                 self.outcome.ended, self.outcome.detail, self.outcome.status = state, detail, int(answer.get("status", 0))
                 return
 
+    def _now(self) -> int:
+        return int(self.system.counts()["ticks"])
+
     def _end_line(self) -> None:
         """Lets the guest show the rest of a line, for a fixed simulated time."""
-        end = int(self.system.stats()["ticks"]) + REST_OF_PANIC_FS
+        end = self._now() + REST_OF_PANIC_FS
         while self.system.step_until(end, STEP_MS)["state"] in ("running", "marker"):
             pass
         self._take_output()
@@ -186,9 +212,9 @@ class Session:
             # Nothing shows whether the guest waits at its prompt. An empty line at most makes it print another prompt.
             self.system.console_input(b"\n")
 
-    def _keyboard(self, terminal: console.Terminal) -> bool:
-        """Passes on typed input; returns False when the user ends the run."""
-        guest, commands = self.keys.split(terminal.typed())
+    def _keyboard(self, terminal: console.Terminal, patience: float) -> bool:
+        """Passes on typed input, for which it waits that many seconds; returns False when the user ends the run."""
+        guest, commands = self.keys.split(terminal.typed(patience))
         if guest:
             self.system.console_input(guest)
         for letter in commands:
@@ -211,6 +237,14 @@ class Session:
             o.network = {"counts": dict(stats["network"]), "drivers": dict(stats["network_drivers"])}
         o.host_s = time.monotonic() - self._started
         o.executed = o.instructions - self._instructions_before
+
+
+def fatal(ended: str, detail: str) -> tuple[type[MoscopeError], str]:
+    """The kind and the text of the error of an end in FATAL."""
+    if ended == END_OF_TIME:
+        return TimeEnded, detail
+    how = DEATHS.get(ended, "the guest uses a feature that the model lacks")
+    return SimulatorBug if ended == LACKING else GuestDied, f"{how}: {detail}" if detail else how
 
 
 def script_status(log: bytes) -> int | None:

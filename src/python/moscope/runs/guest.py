@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from moscope.boot import plan
-from moscope.boot.session import DEATHS, LACKING, panic_reason, reset_by_panic, tail
-from moscope.errors import GuestDied, MoscopeError, SimulatorBug, WorkloadFailed
+from moscope.boot.session import FATAL, fatal, panic_reason, reset_by_panic, tail
+from moscope.errors import GuestDied, MoscopeError, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.runs.engine import System
 
@@ -125,7 +125,7 @@ class Guest:
         self._tell()
         if (detail == plan.PANIC or (state != "marker" and plan.PANIC.encode() in self.log)
                 or (state == "reset" and reset_by_panic(self.log))):
-            raise self._death("kernel panic", panic_reason(self.log))
+            raise self._death(*fatal("panic", panic_reason(self.log)))
         if state == "running":
             return ""
         if state == "time":
@@ -136,15 +136,12 @@ class Guest:
             if answer["status"]:
                 raise WorkloadFailed(f"the guest ended the run ({detail}) with status {answer['status']}\n{self.last_words()}")
             return WORK_ENDS
-        if state in DEATHS:
-            raise self._death(DEATHS[state], detail)
-        if state == LACKING:
-            raise self._death("the guest uses a feature that the model lacks", detail, SimulatorBug)
-        raise self._death(f"the guest ended the run ({state})", detail)
+        if state in FATAL:
+            raise self._death(*fatal(state, detail))
+        raise self._death(GuestDied, f"the guest ended the run ({state})" + (f": {detail}" if detail else ""))
 
-    def _death(self, how: str, detail: str, kind: type[MoscopeError] = GuestDied) -> MoscopeError:
-        return kind(f"{how}{': ' if detail else ''}{detail}\n{self.last_words()}\n--- registers\n"
-                    f"{self.system.registers_text()}")
+    def _death(self, kind: type[MoscopeError], how: str) -> MoscopeError:
+        return kind(f"{how}\n{self.last_words()}\n--- registers\n{self.system.registers_text()}")
 
     def _tell(self) -> None:
         counts, now = self.system.counts(), time.monotonic()
