@@ -87,6 +87,15 @@ def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image:
     assert refusal(tmp_path, own, kernel=str(image)).startswith(f"--machine: {out / 'mine.py'}: lies in the folder {out}, which ")
 
 
+def test_a_parameter_of_a_network_card_needs_one(tmp_path: Path, image: Path, checkpoint: Path) -> None:
+    lossy = Shared(sets=["nic.lost=500000"])
+    says = "--set nic.lost=500000: the machine has no network card: expected "
+    assert refusal(tmp_path, lossy, kernel=str(image)) == says + "--net, or no nic.*"
+    assert refusal(tmp_path, lossy, resume=checkpoint) == says + "a checkpoint of a boot with --net, or no nic.*"
+    wanted = plan.make(replace(lossy, out=tmp_path / "out"), plan.Options(kernel=str(image), net=True))
+    assert wanted.config["nic"]["lost"] == 500000
+
+
 def test_a_capture_does_not_replace_an_input(tmp_path: Path, image: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = json.loads(engine.checkpoint_config(checkpoint)) | {"nic": {}}
     monkeypatch.setattr(engine, "checkpoint_config", lambda _: json.dumps(config))

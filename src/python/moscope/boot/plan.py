@@ -149,6 +149,7 @@ def _check_stays(name: str, path: Path, out: Path) -> None:
 
 def _fresh(shared: Shared, options: Options, out: Path, machine: Machine | None) -> Plan:
     machine = _sized(machine or load_machine(shared.machine, shared.sets), options)
+    _check_card(shared, bool(options.net or options.pcap), "--net")
     check_guests(machine, shared)
     cores = options.cores if options.cores is not None else machine.cores
     if not 1 <= cores <= machine.cores:
@@ -197,6 +198,7 @@ def _resumed(shared: Shared, options: Options, out: Path) -> Plan:
     if fixed:
         raise UserError(f"{options.resume}: the checkpoint determines {', '.join(sorted(fixed))}: expected {_none_of(sorted(fixed))}")
     config: dict[str, Any] = json.loads(checkpoint_config(options.resume))
+    _check_card(shared, "nic" in config, "a checkpoint of a boot with --net")
     _check_same(shared, options.resume, config)
     config |= {"restore": True, "kernel": "", "initrd": "", "append": config["info"]["append"],
                "disk": _disk_of(options, config["info"].get("disk"), out)}
@@ -231,6 +233,13 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
         differs = f" (differs: {', '.join(other)})" if other else ""
         raise UserError(f"{' '.join(named + changed)}: {checkpoint} is from another machine, {config['info']['machine']}"
                         f"{differs}: expected {_none_of(named + changed)}, or a boot from the start")
+
+
+def _check_card(shared: Shared, present: bool, expected: str) -> None:
+    """UserError for a parameter of a network card that the machine does not have."""
+    unused = [text for text in shared.sets if text.partition("=")[0].strip().startswith("nic.")]
+    if unused and not present:
+        raise UserError(f"--set {unused[0]:.80}: the machine has no network card: expected {expected}, or no nic.*")
 
 
 def _none_of(options: Sequence[str]) -> str:
