@@ -356,6 +356,26 @@ def test_in_a_terminal_the_time_of_an_idle_guest_passes_as_fast_as_the_users(fak
     assert outcome.ended == "quit" and idle_s == pytest.approx(sum(waits[:-1]), rel=0.02) and len(made) == 1
 
 
+def test_a_script_is_typed_into_a_resumed_shell_also_in_a_terminal(fake: Fake, tmp_path: Path) -> None:
+    class Silent(console.Terminal):
+        def raw(self) -> Any:
+            return nullcontext()
+
+        def typed(self, patience: float = 0) -> bytes:
+            return b""
+
+    def resumed() -> Script:
+        for _ in range(100):
+            if (yield "moscope# ").endswith("exit\n"):
+                break
+        return POWEROFF
+
+    made = fake(resumed)
+    wanted = planned(tmp_path / "out", resume=tmp_path / "m.ckpt", at_prompt=True, typed=["sh script", "exit"])
+    run.run(wanted, lambda data: None, Silent())
+    assert made[0].typed == ["sh script\n", "exit\n"]
+
+
 def endless() -> Script:
     while True:
         yield "more\r\n"

@@ -95,7 +95,8 @@ class Session:
         self.keys = console.Keys()
         self.outcome = Outcome()
         self._panicked = False
-        self._to_type = [] if terminal else [f"{line}\n".encode() for line in wanted.typed or []] + [END_OF_INPUT]
+        by_user = terminal and wanted.typed is None
+        self._to_type = [] if by_user else [f"{line}\n".encode() for line in wanted.typed or []] + [END_OF_INPUT]
         self._typed = self._since = b""  # the last line, and what the console has shown since it was typed
         self._instructions_before = 0
         self._started = 0.0
