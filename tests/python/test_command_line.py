@@ -164,6 +164,19 @@ def test_out_is_refused_before_any_work_where_it_holds_something_else(extra: Pat
     assert out == "" and "expected a new or empty folder" in err
 
 
+def test_an_empty_out_is_not_the_current_folder(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "print('worked')")
+    assert cli.main(["probe", "--out", ""]) == errors.UserError.exit_code
+    assert tuple(capfd.readouterr()) == ("", "--out: is empty: expected a folder\n")
+
+
+def test_an_argument_that_is_not_utf8_is_a_user_error(extra: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_command(extra, "probe", "print('worked')")
+    assert cli.main(["probe", "--out", os.fsdecode(b"o\xff")]) == errors.UserError.exit_code
+    out, err = capfd.readouterr()
+    assert out == "" and err.endswith(": is not valid UTF-8: expected an argument in UTF-8\n")
+
+
 def test_a_command_that_fills_the_folder_itself_keeps_no_object(extra: Path, tmp_path: Path) -> None:
     (extra / "probe.py").write_text("from moscope.cli import command\n\n@command(fills_out=True)\ndef f(shared):\n"
                                     "    shared.result({'a': 1})\n")

@@ -76,6 +76,13 @@ def test_anything_else_is_a_bug_reported_in_one_line_with_its_traceback_in_a_fil
     assert log.read_text().startswith("moscope run --cores 1\nTraceback (most recent call last):\n")
 
 
+def test_a_bug_is_reported_for_arguments_of_any_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert "details in " in str(as_error(raised(ValueError("odd")), "moscope run --out o\udcff"))
+    [log] = tmp_path.iterdir()
+    assert log.read_text(encoding="utf-8").startswith("moscope run --out o\\udcff\n")
+
+
 def test_a_bug_is_reported_also_where_no_file_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     assert str(as_error(ValueError("odd"), "x")) == "ValueError: odd (details could not be kept: No such file or directory)"

@@ -214,6 +214,14 @@ def test_a_folder_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["thesis.tex"]
 
 
+def test_a_folder_whose_path_is_not_utf8_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / os.fsdecode(b"bad\xff name")
+    place.mkdir()
+    monkeypatch.chdir(place)
+    with pytest.raises(UserError, match="name/out: is not valid UTF-8: expected a folder for results whose path is in UTF-8"):
+        jsonio.check_replaceable(Path("out"), adds=True)
+
+
 def test_a_place_where_no_folder_can_be_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "notes").touch()
     (tmp_path / "astray").symlink_to(tmp_path / "gone")

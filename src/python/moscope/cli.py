@@ -87,13 +87,19 @@ class Shared:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+def _folder(given: str) -> Path:
+    if not given:  # which Path takes for the current folder
+        raise UserError("--out: is empty: expected a folder")
+    return Path(given)
+
+
 # Parameters that `command` adds to each function, in the order in which `--help` shows them.
 _SHARED_OPTIONS: dict[str, tuple[Any, Any]] = {
     "machine": (Annotated[str, typer.Option(metavar="NAME|FILE.py", help="Machine to simulate.")], DEFAULT_MACHINE),
     "sets": (Annotated[list[str], typer.Option("--set", metavar="KEY=VALUE",
                                                help="Change a machine parameter; repeatable.")], []),
     "seed": (Annotated[int, typer.Option(metavar="N", help="Seed of all random choices.")], 1),
-    "out": (Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")], None),
+    "out": (Annotated[Path | None, typer.Option(metavar="DIR", parser=_folder, help="Folder for the results.")], None),
     "json": (Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")], False),
     "quiet": (Annotated[bool, typer.Option("--quiet", help="Print only results and errors.")], False),
 }
@@ -354,6 +360,13 @@ def _file(fd: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _check_utf8(arguments: list[str]) -> None:
+    """Neither the files of results nor the libraries that write and read them have other names."""
+    for word in arguments:
+        if not paths.is_utf8(word):
+            raise UserError(f"{word}: is not valid UTF-8: expected an argument in UTF-8")
+
+
 def main(arguments: list[str]) -> int:
     """Runs one command line and returns its exit code; no exception leaves it as a traceback."""
     streams.prepare()
@@ -363,6 +376,7 @@ def main(arguments: list[str]) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which the start has blocked (bootstrap.front_end)
         if completion.asked():
             return _complete()
+        _check_utf8(arguments)
         code = _dispatch(arguments)
         if code == errors.INTERRUPTED:  # typer's exit code for an interruption
             raise KeyboardInterrupt

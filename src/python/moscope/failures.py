@@ -62,7 +62,8 @@ def _has_folder() -> bool:
 
 def _kept(error: BaseException, doing: str) -> str:
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="moscope-", suffix=".log", delete=False) as log:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="backslashreplace", prefix="moscope-", suffix=".log",
+                                         delete=False) as log:
             log.write(f"{doing}\n")
             log.writelines(traceback.format_exception(error))
     except OSError as full:

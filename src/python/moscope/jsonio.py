@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moscope import paths
 from moscope.errors import UserError
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -171,6 +172,8 @@ def _flush(folder: Path) -> None:
 def check_replaceable(path: Path, adds: bool = False) -> None:
     """Raises unless results may be put at `path`; worth calling before a long run. `adds`: the results are added to those of the
     run or sweep there. Other commands must not replace these, because their points may have taken hours."""
+    if not paths.is_utf8(str(path.absolute())):
+        raise UserError(f"{path.absolute()}: is not valid UTF-8: expected a folder for results whose path is in UTF-8")
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if os.path.lexists(folder))
     if not place.is_dir():
         raise UserError(f"{path if path.exists() else place}: is {'a file' if place.exists() else 'a dangling link'}: expected a folder")

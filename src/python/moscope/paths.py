@@ -78,6 +78,11 @@ def user_protocol_dir() -> Path:
     return cache_dir() / "protocol" if installed() else protocol_dir() / "user"
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a path or an argument is valid UTF-8. Linux allows any bytes; Python has a surrogate for each that is not valid."""
+    return text == text.encode(errors="ignore").decode()
+
+
 def cache_dir() -> Path:
     """Shared by all checkouts and installations of this user."""
     base = os.environ.get("XDG_CACHE_HOME", "")
