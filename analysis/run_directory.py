@@ -3,7 +3,6 @@
 `Run.problems`; the others are not affected. Times in the files are femtoseconds.
 """
 
-import errno
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from analysis import paper
 from analysis.database import FILES, Database, readable
 from moscope import jsonio
 from moscope.errors import MOST_NAMES
+from moscope.failures import expected
 from moscope.runs import shape
 
 FS_PER_S = 10**15
@@ -26,8 +26,7 @@ class RunDirectoryError(ValueError):
 
 def unwritable(error: OSError, folder: Path) -> RunDirectoryError:
     """The error of a report that could not be written into a folder."""
-    right = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "a writable folder"
-    return RunDirectoryError(f"{error.filename or folder}: {error.strerror}: expected {right}")
+    return RunDirectoryError(f"{error.filename or folder}: {error.strerror}: expected {expected(error, 'a writable folder')}")
 
 
 @dataclass

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.run_directory import unwritable
 from moscope.errors import ProtocolError, SimulatorBug, UserError
 from moscope.failures import as_error, killed
+from moscope.jsonio import atomic_dir
 
 
 def raised(error: BaseException) -> BaseException:
@@ -36,16 +38,32 @@ def test_a_process_that_ends_otherwise_was_not_killed_from_outside(code: int) ->
     assert killed("its process", code) is None
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_full_disk_is_a_user_error(number: int) -> None:
+NO_ROOM = [(errno.ENOSPC, "free space"), (errno.EDQUOT, "free space within the quota"), (errno.EFBIG, "a higher limit of file sizes"),
+           (errno.EROFS, "a file system that can be written")]
+
+
+@pytest.mark.parametrize("number, right", NO_ROOM)
+def test_a_full_disk_is_a_user_error(number: int, right: str) -> None:
     reported = as_error(OSError(number, "full", "/results/run.json"), "x")
-    assert isinstance(reported, UserError) and str(reported).startswith("/results/run.json: full: expected free space")
+    assert isinstance(reported, UserError) and str(reported).startswith(f"/results/run.json: full: expected {right} ")
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
 def test_a_full_memory_is_a_user_error() -> None:
     reported = as_error(MemoryError("std::bad_alloc"), "x")
     assert isinstance(reported, UserError) and str(reported).startswith("memory: the host has no more: expected a smaller machine")
+
+
+@pytest.mark.parametrize("number, right", NO_ROOM)
+def test_a_failed_write_expects_what_its_disk_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, right: str) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(number, "full")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(UserError, match=f"out: full: expected {right}"), atomic_dir(tmp_path / "out"):
+        pass
+    assert str(unwritable(OSError(number, "full"), tmp_path)).startswith(f"{tmp_path}: full: expected {right}")
+    assert str(unwritable(OSError(errno.EACCES, "no"), tmp_path)) == f"{tmp_path}: no: expected a writable folder"
 
 
 @pytest.mark.parametrize("number, expected", [(errno.EACCES, "a path that this user may use"),

@@ -25,6 +25,7 @@ from moscope import groups, interruptions, locks, paths, streams, toolchain
 from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.errors import INTERRUPTED, BuildFailed, MoscopeError, UserError, unknown_name
+from moscope.failures import expected
 
 # Folders and files whose changes require a build (`moscope test` builds the tests).
 BUILD_INPUTS = ("SConstruct", "requirements.txt", "src", "src/python/moscope/toolchain.py",
@@ -438,7 +439,8 @@ def main(argv: list[str]) -> NoReturn:
         print(error.report(), file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
-        print(f"moscope: {error.filename}: {error.strerror}: expected a writable folder with free space", file=sys.stderr)
+        right = expected(error, "a writable folder with free space")
+        print(f"moscope: {error.filename}: {error.strerror}: expected {right}", file=sys.stderr)
         sys.exit(UserError.exit_code)
     except KeyboardInterrupt:
         print("moscope: interrupted; the next start continues from here", file=sys.stderr)

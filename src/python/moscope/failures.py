@@ -10,8 +10,10 @@ import traceback
 
 from moscope.errors import MoscopeError, SimulatorBug, UserError
 
-# Errors of a disk that has no more room.
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+# Errors of a disk that takes no more, with what to expect of it.
+FREE_SPACE = "free space"
+NO_ROOM = {errno.ENOSPC: FREE_SPACE, errno.EDQUOT: f"{FREE_SPACE} within the quota",
+           errno.EFBIG: "a higher limit of file sizes (ulimit -f)", errno.EROFS: "a file system that can be written"}
 # Errors of a path from the user or the environment; even a test for its existence may fail with these.
 NO_PATH = {errno.EACCES: "a path that this user may use", errno.EPERM: "a path that this user may use",
            errno.ENAMETOOLONG: "a shorter path"}
@@ -43,13 +45,18 @@ def as_error(error: BaseException, doing: str) -> MoscopeError:
 def user_error(error: OSError) -> UserError | None:
     """The error to report for one of the user's disk or path; None for any other."""
     if error.errno in NO_ROOM:
-        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected free space where they are written "
-                         "(--out, standard output, the cache)")
+        return UserError(f"{error.filename or 'results'}: {error.strerror}: expected {NO_ROOM[error.errno]} "
+                         "where they are written (--out, standard output, the cache)")
     if error.errno == errno.ENOENT and error.filename is None and not _has_folder():
         return UserError("the working directory: was removed: expected a start in an existing folder")
     if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
         return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
     return None
+
+
+def expected(error: OSError, otherwise: str) -> str:
+    """What a failed write should have found: that of its disk, or else `otherwise`, such as "a writable folder"."""
+    return NO_ROOM.get(error.errno or 0, otherwise)
 
 
 def _has_folder() -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from moscope import paths
 from moscope.errors import UserError
+from moscope.failures import expected
 
 SCHEMAS = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -141,7 +142,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         _remove_leftovers(beside, path.name)
         partial.mkdir()
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a writable folder") from error
+        raise UserError(f"{path}: {error.strerror}: expected {expected(error, 'a writable folder')}") from error
     try:
         (partial / MARK).touch()
         yield partial

@@ -18,6 +18,7 @@ from moscope.config import Machine, blamed, load_machine
 from moscope.config.cpu import cpu_json
 from moscope.config.machine import replace
 from moscope.errors import UserError
+from moscope.failures import expected
 from moscope.guest import debian, initramfs, kernel, packages
 from moscope.schema.errors import ConfigError
 from moscope.schema.parameters import engine_json
@@ -123,7 +124,7 @@ def _pcap(path: Path, config: dict[str, Any], inputs: Mapping[str, Path]) -> str
     try:
         path.open("wb").close()
     except OSError as error:
-        raise UserError(f"--pcap: {path}: {error.strerror}: expected a writable file") from error
+        raise UserError(f"--pcap: {path}: {error.strerror}: expected {expected(error, 'a writable file')}") from error
     return str(path.absolute())
 
 

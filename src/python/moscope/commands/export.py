@@ -60,12 +60,13 @@ def export(shared: Shared,
 
 def _written(folder: Path, contents: dict[str, bytes]) -> list[Path]:
     from moscope.errors import UserError
+    from moscope.failures import expected
     from moscope.traces.files import write_whole
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}: expected a writable folder") from None
+        raise UserError(f"{folder}: {error.strerror}: expected {expected(error, 'a writable folder')}") from None
     for name, data in contents.items():
         write_whole(folder / name, data)
     return [folder / name for name in contents]

@@ -22,6 +22,7 @@ from pathlib import Path
 from moscope import locks, paths
 from moscope.aside import write_whole
 from moscope.errors import UserError
+from moscope.failures import expected
 
 Say = Callable[[str], None]
 APT_SECONDS = 1200
@@ -53,8 +54,8 @@ def locked(name: str) -> Iterator[None]:
     except OSError as error:
         if error.filename != str(path):
             raise
-        raise UserError(f"{path}: {error.strerror}: expected a writable cache folder "
-                        "(XDG_CACHE_HOME names it)") from error
+        raise UserError(f"{path}: {error.strerror}: expected "
+                        f"{expected(error, 'a writable cache folder')} (XDG_CACHE_HOME names it)") from error
 
 
 @contextmanager

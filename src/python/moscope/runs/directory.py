@@ -15,6 +15,7 @@ from moscope._version import VERSION
 from moscope.aside import write_whole
 from moscope.config import walk
 from moscope.errors import MoscopeError, UserError, failures
+from moscope.failures import expected
 from moscope.guest import packages
 from moscope.runs import inputs
 from moscope.runs.options import Plan, Point
@@ -43,7 +44,7 @@ def open_for(plan: Plan) -> dict[str, dict[str, Any]]:
         if not (out / IDENTITY).exists():
             write_whole(out / IDENTITY, jsonio.dumps({"schema": OPTIONS_SCHEMA, **plan.identity()}) + "\n")
     except OSError as error:
-        raise UserError(f"{out}: {error.strerror}: expected a writable folder") from error
+        raise UserError(f"{out}: {error.strerror}: expected {expected(error, 'a writable folder')}") from error
     return points_of(plan)
 
 
@@ -53,7 +54,7 @@ def kept(plan: Plan) -> dict[str, dict[str, Any]]:
     try:
         check_options(plan)
     except OSError as error:
-        raise UserError(f"{plan.out}: {error.strerror}: expected a writable folder") from error
+        raise UserError(f"{plan.out}: {error.strerror}: expected {expected(error, 'a writable folder')}") from error
     return points_of(plan)
 
 

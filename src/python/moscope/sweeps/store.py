@@ -15,6 +15,7 @@ from typing import Any
 from moscope import jsonio, locks
 from moscope.aside import write_whole
 from moscope.errors import UserError
+from moscope.failures import expected
 
 RESULT, DOCUMENT = "result.json", "document.json"
 SILENT_S = 600.0  # a single step may take long: naming the lines of 48 cores took three minutes
@@ -46,7 +47,7 @@ class Store:
                 (self.root / name).mkdir(parents=True, exist_ok=True)
             (self.root / jsonio.MARK).touch()
         except OSError as error:
-            raise UserError(f"{self.root}: {error.strerror}: expected a writable folder") from error
+            raise UserError(f"{self.root}: {error.strerror}: expected {expected(error, 'a writable folder')}") from error
 
     def point(self, digest: str) -> Path:
         return self.root / "points" / digest

@@ -8,6 +8,7 @@ from typing import Any
 
 from moscope import aside, jsonio
 from moscope.errors import UserError
+from moscope.failures import expected
 
 Document = dict[str, Any]
 
@@ -32,7 +33,7 @@ def write_whole(path: Path, data: bytes) -> None:
     try:
         aside.write_whole(path, data)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: expected a writable file") from error
+        raise UserError(f"{path}: {error.strerror}: expected {expected(error, 'a writable file')}") from error
 
 
 def write_diagrams(document: Document, svg: Path | None, png: Path | None) -> None:
