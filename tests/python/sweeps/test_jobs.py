@@ -19,6 +19,7 @@ from moscope.runs.options import Options
 from moscope.schema.enumerations import MISS_CLASS
 from moscope.sweeps import axes, jobs, main, of_run, overrides
 from moscope.sweeps.jobs import run
+from moscope.sweeps.jobs.base import Finding
 from moscope.sweeps.points import command
 from moscope.sweeps.spec import Spec
 from moscope.workloads import build, registry
@@ -53,6 +54,21 @@ def test_a_check_point_says_what_was_reached_and_violated() -> None:
     job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
     figures = job.figures(job.run(params, Path(), nothing))
     assert (figures["ok"], figures["violations"]) == (True, 0) and int(figures["reached"] or 0) > 20
+
+
+def test_a_check_point_that_ends_in_a_protocol_error_has_the_figures_up_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
+    answer = {**dict.fromkeys(("seconds", "declared", "loads_per_second", "device_reads", "device_writes"), 0), "ops": 7, "reached": 3,
+              "checked_loads": 2, "unreached": [], "violations": [], "by_kind": {}}
+
+    def broken(*_: Any, **__: Any) -> dict[str, Any]:
+        raise check.Broken("no transition: L1Cache-0, state M", answer)
+
+    monkeypatch.setattr(check, "random_test", broken)
+    document = job.run(params, Path(), nothing)
+    figures = job.figures(document)
+    assert (figures["ok"], figures["ops"], figures["reached"], figures["violations"]) == (False, 7, 3, 1)
+    assert job.finding(document) == Finding("protocol error: no transition: L1Cache-0, state M", 3)
 
 
 def test_a_check_point_tests_with_the_caches_that_the_command_takes() -> None:

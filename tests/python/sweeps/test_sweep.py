@@ -187,14 +187,18 @@ def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster
         "x: expected")
 
 
-def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("violations, finding, code", [
+    (["c0 read 7"], "1 violation: c0 read 7", 1),
+    (["protocol error: no transition", "c0 read 7"], "protocol error: no transition", 3)])
+def test_points_that_found_violations_have_results_and_make_the_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                         violations: list[str], finding: str, code: int) -> None:
     described = spec.Spec("protocol check", {"machine": "small", "protocol": "MSI", "ops": 1000}, {"seed": [1, 2]})
     document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}
 
     def one_with_a_violation(root: Path, *_: Any) -> int:
         points = json.loads((root / "workflow" / "config.json").read_text())["points"]
-        for digest, violations in zip(points, ([], ["c0 read 7"]), strict=True):
-            monkeypatch.setattr(check.JOB, "run", lambda *_, v=violations: {**document, "violations": v})
+        for digest, found in zip(points, ([], violations), strict=True):
+            monkeypatch.setattr(check.JOB, "run", lambda *_, v=found: {**document, "violations": v})
             monkeypatch.setattr(worker.os, "chdir", lambda _: None)
             assert worker.Worker(root).point(digest) == 0
         return 0
@@ -203,8 +207,8 @@ def test_points_that_found_violations_make_the_exit_code_1(tmp_path: Path, monke
     monkeypatch.setattr(main.report, "write", lambda *_: {})
     outcome = main.run(described, tmp_path / "out")
     jsonio.validate(outcome.document)
-    assert (outcome.exit_code, outcome.document["done"], outcome.failed) == (1, 2, [])
-    assert [(f["params"]["seed"], f["finding"]) for f in outcome.document["findings"]] == [(2, "1 violation: c0 read 7")]
+    assert (outcome.exit_code, outcome.document["done"], outcome.failed) == (code, 2, [])
+    assert [(f["params"]["seed"], f["finding"], f["exit_code"]) for f in outcome.document["findings"]] == [(2, finding, code)]
 
 
 def test_a_wrong_figure_is_found_before_anything_runs_where_points_are_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +224,7 @@ def test_a_wrong_figure_is_found_before_anything_runs_where_points_are_finished(
 
 
 def test_the_exit_code_is_that_of_the_points_also_where_a_figure_cannot_be_drawn() -> None:
-    wrong, document = UserError("--plot: x"), {"findings": [{}]}
+    wrong, document = UserError("--plot: x"), {"findings": [{"exit_code": 1}]}
     assert main.Outcome(document, wrong=wrong).exit_code == 1
     assert main.Outcome({}, [{"exit_code": 1}], wrong).exit_code == 1
     assert main.Outcome({}, wrong=wrong).exit_code == 2

@@ -278,6 +278,12 @@ def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any
     return document(subject, {**error.answer, "violations": violations}, seed)
 
 
+def broken(document: dict[str, Any]) -> str:
+    """The protocol error that ended the test of a document; empty if none did."""
+    first = next(iter(document["violations"]), "")
+    return str(first) if first.startswith(f"{Broken.kind}: ") else ""
+
+
 def _identity(subject: Subject, seed: int) -> dict[str, Any]:
     return {"protocol": subject.protocol.name, "machine": subject.machine["name"],
             "cores": subject.machine["cores"], "chips": subject.machine["chips"], "homes": subject.homes,

@@ -30,7 +30,7 @@ DEFAULT_OUT = Path("moscope-out/sweep")
 Say = Callable[[str], None]
 Then = Callable[["Outcome"], None]
 Progress = Callable[[int, int, list[str]], None]  # finished points, all points, and the states of running ones
-# The exit code of a sweep is that of its most severe failed point, as for the points of a run.
+# The exit code of a sweep is that of its most severe failed point or finding, as for the points of a run.
 WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
 
 
@@ -45,9 +45,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        codes = {int(f["exit_code"]) for f in self.failed}
-        if self.document.get("findings"):
-            codes.add(errors.FOUND)
+        codes = {int(f["exit_code"]) for f in (*self.failed, *self.document.get("findings", []))}
         if self.wrong and not codes:  # of points, which matter more than a figure
             return self.wrong.exit_code
         return next((kind.exit_code for kind in WORST_FIRST if kind.exit_code in codes), errors.OK)
@@ -151,7 +149,8 @@ def _run(spec: Spec, found: list[Point], store: Store, executor: str, at_once: i
 def findings(points: list[Point], spec: Spec, store: Store) -> dict[str, Any]:
     """The faults that checks have found, with the commands that find them again; nothing if there are none."""
     job = jobs.find(spec.job)
-    found = [{"digest": p.digest, "params": p.params, "finding": result["finding"], "command": planning.command(job, p.params)}
+    found = [{"digest": p.digest, "params": p.params, "finding": result["finding"], "exit_code": result.get("exit_code", errors.FOUND),
+              "command": planning.command(job, p.params)}
              for p in {p.digest: p for p in points}.values() if "finding" in (result := store.result(p.digest) or {})]
     return {"findings": found} if found else {}
 

@@ -70,9 +70,10 @@ class Worker:
             document = self.job.run(params, folder, self.reports(digest, self.job.label(params)))
             if self.job.light:
                 (folder / DOCUMENT).write_text(jsonio.dumps(document) + "\n", encoding="utf-8")
+            found = self.job.finding(document)
             result = {"schema": "moscope.sweep.point/1", "digest": digest, "job": self.job.name, "params": params,
                       "kind": self.config["points"][digest]["kind"], "code": code_digest(), "seconds": round(time.monotonic() - started, 4),
-                      "figures": self.job.figures(document), **({"finding": found} if (found := self.job.finding(document)) else {})}
+                      "figures": self.job.figures(document), **({"finding": found.text, "exit_code": found.exit_code} if found else {})}
             (folder / RESULT).write_text(jsonio.dumps(result) + "\n", encoding="utf-8")
 
     def _check_inputs(self, digest: str) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from moscope import paths
+from moscope import errors, paths
 from moscope.cli import DEFAULT_MACHINE, MOST_SEED, Shared
 from moscope.config import Machine, load_machine
 from moscope.config.load import with_sets
@@ -47,6 +47,14 @@ class Planned:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
+@dataclass(frozen=True)
+class Finding:
+    """A fault in words, and the exit code of the command that finds it."""
+
+    text: str
+    exit_code: int = errors.FOUND
+
+
 class Job(ABC):
     """`options`: parameters besides machine, seed and machine keys. `light`: a point takes less time than the start of a process."""
 
@@ -71,8 +79,8 @@ class Job(ABC):
     def figures(self, document: dict[str, Any]) -> dict[str, Value | None]:
         """The figures of a point's document, for a row of the table."""
 
-    def finding(self, document: dict[str, Any]) -> str | None:
-        """A fault that a check has found, in words. The exit code of the sweep is then 1, like that of the command."""
+    def finding(self, document: dict[str, Any]) -> Finding | None:
+        """A fault that a check has found."""
         return None
 
     def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:

@@ -4,9 +4,20 @@
 from pathlib import Path
 from typing import Any
 
-from moscope.errors import UserError
+from moscope.errors import ProtocolError, UserError
 from moscope.protocol import check
-from moscope.sweeps.jobs.base import Job, Planned, Report, Say, anywhere, engine_digest, file_digest, machine_of, shared
+from moscope.sweeps.jobs.base import (
+    Finding,
+    Job,
+    Planned,
+    Report,
+    Say,
+    anywhere,
+    engine_digest,
+    file_digest,
+    machine_of,
+    shared,
+)
 from moscope.sweeps.spec import Params, Value, quoted, text
 from moscope.wording import number
 
@@ -37,7 +48,10 @@ class Check(Job):
         request = {} if (in_flight := in_flight_of(params)) is None else {"in_flight": in_flight}
         documents: list[dict[str, Any]] = []
         for subject, ops in zip(subjects, check.shares(subjects, ops_of(params)), strict=True):
-            answer = check.random_test(subject, ops, seed, progress=lambda _: report(""), **request)
+            try:
+                answer = check.random_test(subject, ops, seed, progress=lambda _: report(""), **request)
+            except check.Broken as error:
+                return check.failed_document(subject, error, seed)  # of this part alone, as from the command
             documents.append(check.document(subject, answer, seed))
             if not documents[-1]["ok"]:
                 break
@@ -48,9 +62,11 @@ class Check(Job):
         return {**{key: document[key] for key in plain if key != "seconds"}, "test_seconds": document["seconds"],
                 "violations": len(document["violations"])}
 
-    def finding(self, document: dict[str, Any]) -> str | None:
+    def finding(self, document: dict[str, Any]) -> Finding | None:
+        if broken := check.broken(document):
+            return Finding(broken, ProtocolError.exit_code)
         count = len(document["violations"])
-        return f"{number(count, 'violation')}: {document['violations'][0]}" if count else None
+        return Finding(f"{number(count, 'violation')}: {document['violations'][0]}") if count else None
 
     def words_of(self, name: str, value: Value) -> list[str]:
         return [anywhere(text(value))] if name == "protocol" else super().words_of(name, value)
