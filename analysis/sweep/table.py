@@ -24,8 +24,8 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 @dataclass
 class Sweep:
     """`axes`: each with its values, the distinct ones of those with several in `varied`. `figures`: numeric columns that are no parameters,
-    the job's main ones first. `main`: names of these, in which * stands for any text. `beside`: figures that a table of points has
-    beside them."""
+    the job's main ones first, those of the host last. `main`: names of these, in which * stands for any text. `beside`: figures that a
+    table of points has beside them."""
 
     path: Path
     name: str
@@ -52,15 +52,15 @@ class Sweep:
         numeric = [n for n in (self.rows[0] if self.rows else {}) if n not in parameters and any(
             isinstance(r[n], int | float) and not isinstance(r[n], bool) for r in self.rows)]
         first = dict.fromkeys(n for m in self.main for n in numeric if fnmatchcase(n, m))
-        return [*first, *(n for n in numeric if n not in first)]
+        return figures.host_last([*first, *(n for n in numeric if n not in first)])
 
     def columns(self, drawn: list[str]) -> list[str]:
-        """The figures of a table of points: those with curves, the job's others, and last the host's time."""
+        """The figures of a table of points: those with curves, the job's others, and last those of the host."""
         return figures.columns(self.figures, drawn, self.beside)
 
     def drawn(self) -> list[str]:
         """The figures with curves: the job's main ones, or any figure."""
-        return figures.main(self.figures, self.main, self._distinct) or self.figures[:1]
+        return figures.main(self.figures, self.main, self._distinct) or figures.main(self.figures, ["*"], self._distinct)[:1]
 
     def _distinct(self, figure: str) -> int:
         return len({r.get(figure) for r in self.done} - {None})

@@ -240,6 +240,15 @@ def test_figures_that_differ_between_points_are_drawn_before_those_that_do_not(s
     assert latencies.drawn() == far + flat[:2]
 
 
+def test_figures_of_the_host_are_not_drawn_and_follow_those_of_the_simulation(sweep: Sweep) -> None:
+    rows = [{"point": n, "status": "done", "loads_per_second": 9.0 * n, "seconds": 1.0 * n, "reached": 70, "ops": 5} for n in (1, 2)]
+    checks = replace(sweep, axes={}, rows=rows, main=["loads_per_second", "reached"])
+    assert checks.figures == ["reached", "ops", "loads_per_second", "seconds"]
+    assert checks.drawn() == ["reached"] and replace(checks, main=[]).drawn() == ["reached"]
+    assert replace(checks, beside=["loads_per_second", "ops"]).columns(["reached"]) == ["reached", "ops", "loads_per_second", "seconds"]
+    assert replace(checks, rows=[{"point": 1, "status": "done", "seconds": 1.0}]).drawn() == []
+
+
 def test_a_caption_speaks_of_error_bars_only_where_the_figure_has_some(sweep: Sweep) -> None:
     wanted = expression.parse("throughput_per_s ~ cores | topology, workload, probe_filter.enabled", sweep)
     assert "Error bars are standard errors over the windows" in caption(sweep, wanted)

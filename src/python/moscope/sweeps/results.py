@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moscope.aside import written_aside
+from moscope.sweeps import figures as shown
 from moscope.sweeps.points import Point
 from moscope.sweeps.spec import Spec, Value, text
 from moscope.sweeps.store import Store
@@ -62,7 +63,7 @@ def table(spec: Spec, points: list[Point], store: Store) -> "pa.Table":
 
     found = rows(points, store)
     names = list(dict.fromkeys([*spec.names(), *(name for r in found for name in r)]))
-    names.sort(key=lambda n: n in ("seconds", "error"))
+    names = [*shown.host_last(name for name in names if name != "error"), "error"]
     made = pa.table({name: column([r.get(name) for r in found]) for name in names})
     return made.replace_schema_metadata({"schema": SCHEMA, "axes": "\n".join(spec.axes), "job": spec.job})
 

@@ -28,8 +28,8 @@ class Check(Job):
     required = ("protocol",)
     elsewhere = ("strict", "counterexample", "shrink")
     light = False
-    figures_first = ("reached", "loads_per_second")
-    figures_beside = ("declared", "violations")
+    figures_first = ("reached",)
+    figures_beside = ("declared", "violations", "loads_per_second")
 
     def plan(self, params: Params, say: Say) -> Planned:
         chosen = shared(self, params)
