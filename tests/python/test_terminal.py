@@ -62,6 +62,12 @@ def test_a_table_that_fits_is_printed_in_one_piece(capsys: pytest.CaptureFixture
     assert "memory stall without a class" in text
 
 
+@pytest.mark.parametrize("columns, width", [("40", terminal.WIDTH), ("200", 200)])
+def test_in_a_pipe_columns_make_a_table_wider_but_not_narrower(monkeypatch: pytest.MonkeyPatch, columns: str, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert terminal.console().width == width
+
+
 def test_a_key_without_wrapping_stays_on_one_line_where_headings_can_be_folded(capsys: pytest.CaptureFixture[str],
                                                                               monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
