@@ -20,4 +20,6 @@ class Rings:
         if n < 0:
             return None
         device, queue, part, first, size = self._areas[n]
-        return (f"ring of the {DEVICES.get(device, device)}", "device ring", f"queue {queue}", part) if physical < first + size else None
+        if physical >= first + size:
+            return None
+        return f"ring of the {DEVICES.get(device, device)}", "device ring", f"virtqueue {queue}", part
