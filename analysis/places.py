@@ -25,9 +25,9 @@ QUERY = """
         AND count(source) OVER (PARTITION BY {by}) > 0
     ORDER BY weight DESC, source, function"""
 KEYS = {"names": ("name", "kind"), "lines": ("line", "use")}
-# Which portion of the waiting follows a write by another core.
+# Which portion of the waiting follows a write by another core or a device, which has a function alone.
 AFTER_WRITES = """
-    SELECT {by}, coalesce(sum(waiting) FILTER (WHERE writer IS NOT NULL), 0) / greatest(sum(waiting), 1) AS share
+    SELECT {by}, coalesce(sum(waiting) FILTER (WHERE writer_function IS NOT NULL), 0) / greatest(sum(waiting), 1) AS share
     FROM pairs {among} WHERE point = $1 GROUP BY ALL"""
 HOTTEST = "JOIN (SELECT {by} FROM {table} WHERE point = $1 ORDER BY waiting DESC, {by} LIMIT {hottest}) USING ({by})"
 
@@ -47,7 +47,7 @@ def places(database: Database, point: str, table: str, hottest: int | None = Non
 
 
 def after_writes(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], float]:
-    """By the same key: which portion of its waiting follows a write by another core."""
+    """By the same key: which portion of its waiting follows a write by another core or a device."""
     columns, chosen = among(table, hottest)
     rows = database.rows(AFTER_WRITES.format(by=columns, among=chosen), point)
     return {(row[KEYS[table][0]], row[KEYS[table][1]]): float(row["share"]) for row in rows}

@@ -7,7 +7,7 @@ writes it or misses because another core has written it. Cores are known only fr
 `--detail full`, else those of the name's episode.
 
 An instruction whose writes find the line in its core's cache, or that wrote it before the windows, has no transaction, so its bytes are not
-known: it is known only as the last writer before the transactions of other cores.
+known: it is known only as the last writer before the transactions of other cores. The same holds for a device.
 """
 
 from collections import Counter
@@ -180,7 +180,7 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
 def _add_unplaced(to: LineMap, pairs: list[dict[str, Any]], recorded_pcs: set[int]) -> None:
     placed = {pair["waiter"] for pair in pairs} | recorded_pcs
     for pair in pairs:
-        if pair["writer"] is not None and pair["count"]:  # a pair of spinning alone has no transaction
+        if pair["writer_function"] is not None and pair["count"]:  # a pair of spinning alone has no transaction
             to.after_writes += pair["count"]
             if pair["writer"] not in placed:
                 _add(to.unplaced, pair, "writer")

@@ -12,6 +12,7 @@ from analysis.maps.advice import advice, unplaced_writers
 from analysis.maps.line_map import Code, LineMap, maps_of
 from analysis.run_directory import FS_PER_US, Point
 from moscope import terminal, wording
+from moscope.naming.columns import A_DEVICE
 from moscope.wording import number
 
 CHAINS = 5
@@ -99,13 +100,13 @@ def table(one: LineMap) -> Table:
 
 
 def unplaced(one: LineMap) -> list[str]:
-    """A sentence for each function that writes the line at bytes that are not known."""
+    """A sentence for each function, or a device, that writes the line at bytes that are not known."""
     said = []
     for writer in unplaced_writers(one):
         where = f" ({writer.shown[0]})" if writer.source else ""
-        said.append(f"{writer.function}{where} has written this line at unknown bytes: its writes hit in their core's cache, or "
-                    f"preceded the windows. It is the last writer before {wording.percent(writer.count / one.after_writes)} of "
-                    "the transactions that follow a write.")
+        why = "" if writer.function == A_DEVICE else ": its writes hit in their core's cache, or preceded the windows"
+        said.append(f"{writer.function}{where} has written this line at unknown bytes{why}. It is the last writer before "
+                    f"{wording.percent(writer.count / one.after_writes)} of the transactions that follow a write.")
     return said
 
 

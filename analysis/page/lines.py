@@ -71,13 +71,13 @@ def _writers(line: dict[str, Any]) -> str:
     if not line["writers"] or line["after_writes"] is None:
         return functions(line["writers"])
     if not has_writers(line):
-        return f'<span class="quiet">no other core before {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
+        return f'<span class="quiet">no other core or device before {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
     return f'{functions(line["writers"])} <span class="quiet">(before {esc(percent(line["after_writes"]))} of the waiting)</span>'
 
 
 def functions(found: list[tuple[str, float | None]]) -> str:
     if not found:
-        return '<span class="quiet">no other core</span>'
+        return '<span class="quiet">no other core or device</span>'
     return ", ".join(code(f) + (f' <span class="quiet">{esc(percent(s))}</span>' if s is not None else "") for f, s in found[:3])
 
 

@@ -110,6 +110,13 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
 
 
+def test_a_device_is_a_writer_with_unknown_bytes(tmp_path: Path) -> None:
+    line = made(tmp_path, TWO, [{**pair(1, 0, 50, None, count=3), "writer_function": "a device"}, pair(2, 8, 50, None)], miss="cold")
+    assert text.unplaced(line) == ["a device has written this line at unknown bytes. It is the last writer before 100 % of the "
+                                   "transactions that follow a write."]
+    assert "No other core takes this line away" not in advice(line)[0].text
+
+
 def test_a_writer_on_the_source_line_of_a_waiter_has_unknown_bytes_too(tmp_path: Path) -> None:
     here = {"writer_function": "f1", "writer_source": "a.c:1"}  # those of the waiter, which is another instruction
     line = made(tmp_path, TWO, [{**pair(1, 0, 50, writer=9), **here}, pair(2, 8, 50, writer=None)])

@@ -68,6 +68,17 @@ def test_listing_only_the_hottest_does_not_change_their_places(table: str, hotte
     assert [place["source"] for place in some[hottest[0]]["waited_at"]] == [f"r.c:{k}" for k in (6, 5, 4, 3, 2)]
 
 
+def test_waiting_after_a_write_by_a_device_follows_a_write() -> None:
+    classes = {f"{c}_{what}": 0 for c in MISS_CLASS.names for what in ("stall", "count")}
+    line = {"line": 64, "use": 1, "name": "n", "kind": "device ring", "stall": 100, "spin": 0, "transfers": 1, "waiters": 1, **classes}
+    pairs = [{"line": 64, "use": 1, "writer": None, "writer_function": function, "writer_source": None, "writer_inlined": None,
+              "waiter": 9, "waiter_function": "g", "waiter_source": None, "waiter_inlined": None, "stall": stall, "spin": 0, "count": 1,
+              "offset": 0, "accessed": None} for function, stall in (("a device", 40), (None, 60))]
+    none = pa.table({name: pa.array([], pa.uint64()) for name in ("line", "use", "stall", "count")})
+    database = Database({"p": {"lines": pa.Table.from_pylist([line]), "pairs": pa.Table.from_pylist(pairs), "transfers": none}})
+    assert after_writes(database, "p", "names") == {("n", "device ring"): pytest.approx(0.4)}
+
+
 @pytest.mark.parametrize("table", ["lines", "names"])
 def test_code_without_source_lines_has_its_share_of_all_waiting_and_of_all_writes(table: str) -> None:
     """Code without a source line is listed by function; what no other core wrote is no write."""

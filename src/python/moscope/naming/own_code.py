@@ -12,7 +12,7 @@ OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of
 WITHOUT_SYMBOLS = " (no symbols)"  # at the end of the name of a program's code without symbols, which is its file's
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
-WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another core that makes writers worth naming
+WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another that makes writers worth naming
 ALMOST_ALL = 0.9  # of the waiting: a larger share is not given
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
