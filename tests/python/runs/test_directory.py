@@ -67,15 +67,25 @@ def test_a_damaged_point_is_measured_again(plan: MakePlan) -> None:
 
 
 @pytest.mark.parametrize(("changes", "says"), [
-    ({"seed": 2}, "seed 1, not 2"),
-    ({"sets": ["probe_filter.enabled=false"]}, r"set \[\], not \['probe_filter.enabled=false'\]"),
-    ({"threads": 2}, "--threads 1, not 2 or more"),
+    ({"seed": 2}, r"\(--seed 1, not 2\)"),
+    ({"sets": ["probe_filter.enabled=false"]}, r"\(--set none, not probe_filter.enabled=false\)"),
+    ({"threads": 2}, r"\(--threads 1, not 2 or more\)"),
+    ({"seed": 2, "threads": 2}, r"\(--seed 1, not 2; --threads 1, not 2 or more\)"),
 ])
 def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes: dict[str, Any], says: str) -> None:
     directory.open_for(plan(1, 2))
     with pytest.raises(UserError, match="or another --out") as error:
         directory.open_for(plan(1, 2, **changes))
     assert re.search(says, str(error.value))
+
+
+def test_times_of_other_options_are_written_as_options(plan: MakePlan) -> None:
+    before = plan(1, 2)
+    directory.open_for(replace(before, points=[replace(p, warmup=10**12, begin=None, kernel="distro") for p in before.points]))
+    with pytest.raises(UserError, match=r"\(--kernel distro, not pk; --warmup 1ms, not 1500us; --begin none, not 2s; "
+                                        r"--until-error none, not 3%\)"):
+        directory.open_for(replace(before, points=[replace(p, kernel="pk", warmup=1500 * 10**9, begin=2 * 10**15, until_error=0.03)
+                                                   for p in before.points]))
 
 
 def test_two_or_more_threads_are_the_same_option_and_one_is_another(plan: MakePlan) -> None:

@@ -6,7 +6,7 @@ there, except for points whose inputs have changed. `run.json` is rewritten when
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from moscope.errors import MoscopeError, UserError, failures
 from moscope.failures import expected
 from moscope.guest import packages
 from moscope.runs import inputs
-from moscope.runs.options import Plan, Point
+from moscope.runs.options import TIMES, Options, Plan, Point, time_text
 
 if TYPE_CHECKING:
     from moscope.runs.point import Result
@@ -116,28 +116,38 @@ def engine_digest() -> str:
 
 
 def differences(kept: Path, plan: Plan) -> str:
-    """The first option with another value than in the directory, as text."""
-    before = document(kept)
+    """The options with other values than in the directory, as text."""
+    before, now = document(kept), plan.identity()
     if before is None:
         return f"{kept.name} is damaged"
-    now = plan.identity()
-    for key in (*now, "processes"):
-        if before.get(key) == now.get(key):
-            continue
-        if key == "processes":
-            return f"--threads {'1, not 2 or more' if key in now else '2 or more, not 1'}"
-        if key != "points":
-            return f"{key} {before.get(key)!r}, not {now[key]!r}"
-        old, new = before.get(key) or [], now[key]
-        for option in ("workload", "kernel", "cores"):
-            first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
-            if first != second:
-                return f"--{option} {','.join(first)}, not {','.join(second)}"
-        for one, other in zip(old, new, strict=False):
-            for option in {**one, **other}:
-                if one.get(option) != other.get(option):
-                    return f"{option} {one.get(option)!r}, not {other.get(option)!r}"
-    return "of another version"
+    found = [_change(key, before.get(key), now[key]) for key in now if key not in ("points", "processes")]
+    if before.get("processes") != now.get("processes"):
+        found.append(f"--threads {'1, not 2 or more' if 'processes' in now else '2 or more, not 1'}")
+    old, new = before.get("points") or [], now["points"]
+    for option in ("workload", "kernel", "cores"):
+        first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
+        found.append(_change(option, first, second))
+    for one in old:  # other kernels make no difference for the options of a point, other core counts may
+        alike = [p for p in new if all(p.get(option) == one.get(option) for option in ("workload", "cores"))]
+        other = next((p for p in alike if p.get("kernel") == one.get("kernel")), next(iter(alike), one))
+        found += [_change(option, one.get(option), other.get(option)) for option in {**one, **other} if option != "kernel"]
+    return "; ".join(dict.fromkeys(filter(None, found))) or "of another version"
+
+
+def _change(name: str, before: Any, now: Any) -> str:
+    """An option as a command line has it, or what follows from the options, with both values; empty if these are equal."""
+    option = {"packages": "with"}.get(name, name)
+    given = {"machine", "set", "seed", *(field.name for field in fields(Options)), "with"}
+    shown = f"--{option.replace('_', '-')}" if option in given else option
+    return "" if before == now else f"{shown} {_value(name, before)}, not {_value(name, now)}"
+
+
+def _value(name: str, value: Any) -> str:
+    if name in TIMES and isinstance(value, int):
+        return time_text(value)
+    if name == "until_error" and value is not None:
+        return f"{100 * value:g}%"
+    return ",".join(map(str, value)) or "none" if isinstance(value, list) else "none" if value is None else str(value)
 
 
 def document(file: Path) -> dict[str, Any] | None:

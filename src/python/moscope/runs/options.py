@@ -45,9 +45,12 @@ MEMORY, LEAST_MEMORY, MEMORY_STEP = "memory_per_node", 64 << 20, 2 << 20
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
 
 
+TIMES = ("warmup", "window", "begin", "cycle")  # of a point, in femtoseconds
+
+
 @dataclass(frozen=True)
 class Point:
-    """One workload on one kernel at one core count. Times in femtoseconds."""
+    """One workload on one kernel at one core count."""
 
     workload: str
     family: str  # whose name its results carry
@@ -310,6 +313,12 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
     if fs < least or fs > 10**18:
         raise UserError(f"{option}: {text}: expected {'more than 0 and ' if least else ''}at most 1000s")
     return fs
+
+
+def time_text(fs: int) -> str:
+    """A time as an option has it, in the largest unit of which it is a whole number: 1ms, 1500us."""
+    unit, size = next((unit, int(size)) for unit, size in reversed(Time.units.items()) if fs % int(size) == 0)
+    return f"{fs // size}{unit}"
 
 
 def given_error(text: str | None) -> float | None:
