@@ -106,6 +106,13 @@ def test_the_document_tells_the_instructions_of_its_run_from_those_before_its_ch
     assert (document["instructions"], document["executed"], document["mips"]) == (500, 200, pytest.approx(1e-4, abs=1e-3))
 
 
+def test_a_run_from_a_checkpoint_says_what_it_did_itself_and_the_machines_age() -> None:
+    outcome = session.Outcome(instructions=5_000_000, executed=2_000_000, host_s=2.0, ticks=4566 * 10**12)
+    assert outcome.done == "2,000,000 instructions, 1.0 MIPS, 4.566 s simulated"
+    outcome.begun = 4000 * 10**12
+    assert outcome.done == "2,000,000 instructions, 1.0 MIPS, 0.566 s simulated, 4.566 s since power-on"
+
+
 def test_a_checkpoint_is_taken_once_where_the_marker_shows_and_the_run_goes_on(fake: Fake, tmp_path: Path) -> None:
     made = fake(lambda: shell([]))
     outcome, document, _ = run.run(planned(tmp_path / "out", checkpoint_at="moscope# ", typed=["a", "b"]))

@@ -55,7 +55,8 @@ class Outcome:
     instructions: int = 0  # since the machine's start, the run that a checkpoint was taken of included
     executed: int = 0  # in this run
     per_core: list[int] = field(default_factory=list)
-    ticks: int = 0
+    ticks: int = 0  # since the machine's start
+    begun: int = 0  # the tick of the checkpoint from which this run continues
     unknown_msrs: dict[int, int] = field(default_factory=dict)  # registers that the model lacks: how often used
     pauses: int = 0  # PAUSE instructions: what spin loops did
     touched_bytes: int = 0  # guest memory that was ever written or read
@@ -68,6 +69,13 @@ class Outcome:
     @property
     def mips(self) -> float:
         return self.executed / self.host_s / 1e6 if self.host_s > 0 else 0.0
+
+    @property
+    def done(self) -> str:
+        """What the run did, in words; after a checkpoint also the machine's age."""
+        simulated = f"{(self.ticks - self.begun) / 1e15:.3f} s simulated"
+        age = f", {self.ticks / 1e15:.3f} s since power-on" if self.begun else ""
+        return f"{self.executed:,} instructions, {self.mips:.1f} MIPS, {simulated}{age}"
 
 
 class Pace:
@@ -103,7 +111,8 @@ class Session:
 
     def run(self) -> Outcome:
         """Runs until the guest ends, the user ends it, or an interruption, which is recorded in the outcome."""
-        self._instructions_before = int(self.system.stats()["instructions"])
+        before = self.system.stats()
+        self._instructions_before, self.outcome.begun = int(before["instructions"]), int(before["ticks"])
         self._started = time.monotonic()
         self._begin_typing()
         try:
@@ -223,8 +232,7 @@ class Session:
                 return False
             if letter == "s":
                 self._count()
-                o = self.outcome
-                terminal.remark(f"{o.ticks / 1e15:.3f} s simulated, {o.instructions:,} instructions, {o.mips:.0f} MIPS")
+                terminal.remark(self.outcome.done)
             else:
                 terminal.remark(console.HELP)
         return True

@@ -66,8 +66,7 @@ def boot(shared: Shared,
         shared.result(document)
     for remark in result.remarks(planned, outcome):
         print(remark, file=sys.stderr)
-    shared.say(f"{outcome.ended} after {outcome.host_s:.1f} s: {outcome.executed:,} instructions, {outcome.mips:.1f} MIPS, "
-               f"{outcome.ticks / 1e15:.3f} s simulated; results in {planned.out}")
+    shared.say(f"{outcome.ended} after {outcome.host_s:.1f} s: {outcome.done}; results in {planned.out}")
     if death := result.death(planned, outcome, log):
         raise death
     if outcome.ended == "interrupted":
