@@ -233,6 +233,20 @@ def test_a_workload_that_ends_before_it_begins_is_an_error_with_its_last_words(p
         course(FakeSystem(script=script), point)
 
 
+def test_the_first_line_of_a_failed_workload_has_its_own_message(point: Point) -> None:
+    said = "memcached: its clients get wrong answers: answers=144 wrong=16"
+    script = [{"shows": f"odd: before\r\n{initramfs.PROMPT}launcher --name memcached\r\n{said}\r\nmoscope: memcached verify=wrong\r\n"
+                        f"[    1.2] evm: late\r\n{initramfs.PROMPT}"}, {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed) as error:
+        course(FakeSystem(script=script), point)
+    assert str(error.value).splitlines()[0].endswith(f": ended too early ({said})")
+    script = [{"shows": f"odd: before\r\n{initramfs.PROMPT}launcher\r\n{initramfs.PROMPT}"},
+              {"state": "marker", "detail": initramfs.PROMPT}]
+    with pytest.raises(WorkloadFailed) as error:
+        course(FakeSystem(script=script), point)
+    assert str(error.value).splitlines()[0].endswith(": ended too early")
+
+
 def test_detailed_time_begins_so_long_after_the_workloads_start_as_was_asked_for(point: Point) -> None:
     system = FakeSystem(script=[{}, {"state": "marker", "detail": measured.STARTS}, {"state": "marker", "detail": "workbegin"}, {}])
     got = course(system, replace(point, begin=250 * MS))

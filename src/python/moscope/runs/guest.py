@@ -3,6 +3,7 @@
 end is an error: the guest's death, or a workload that ends too early.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ BUSY_MS, BUSY_PART = 2, 4
 # The guest's watchdog: the limit for any wait, in simulated time.
 LONGEST_S = 120
 WORK_ENDS = "workend"
+MESSAGE = re.compile(r"(?!moscope:)[\w./-]+: \S.*")  # `moscope:` begins results
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Guest:
             if seen == wanted:
                 return
             if seen == initramfs.PROMPT:
-                raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
+                raise WorkloadFailed(f"{what}: ended too early{self.reason()}\n{self.last_words()}")
             if int(self.system.counts()["ticks"]) - begun > LONGEST_S * FS_PER_S:
                 raise GuestDied(f"{what}: not reached within {LONGEST_S} s of simulated time\n{self.last_words()}")
 
@@ -76,7 +78,7 @@ class Guest:
         before, busy = self.system.stats()["per_core"], 0
         while busy < BUSY_MS:
             if not self.until_before_windows(FS_PER_MS):
-                raise WorkloadFailed(f"{what}: ended too early\n{self.last_words()}")
+                raise WorkloadFailed(f"{what}: ended too early{self.reason()}\n{self.last_words()}")
             now = self.system.stats()["per_core"]
             done = [b - a for a, b in zip(before, now, strict=True)]
             busy = busy + 1 if min(done) * BUSY_PART > max(done) else 0
@@ -110,6 +112,15 @@ class Guest:
         """Returns to functional mode, in steps, so that an interruption is handled between them."""
         while not self.system.leave_detailed(STEP_MS):
             self._tell()
+
+    def reason(self) -> str:
+        """The last message of the programs since the command was typed, `NAME: TEXT`, in brackets; empty if there is none."""
+        for line in reversed(tail(self.log).splitlines()):
+            if line.startswith(initramfs.PROMPT) and line != initramfs.PROMPT:
+                break
+            if MESSAGE.fullmatch(line):
+                return f" ({line})"
+        return ""
 
     def last_words(self) -> str:
         return f"--- the console's last lines\n{tail(self.log)}"

@@ -257,7 +257,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
     at = begun + point.warmup
     if point.warmup and not guest.until_time(at, part):
         if not point.family and (status := status_of(guest.log)):
-            raise WorkloadFailed(f"{point.workload}: ended with status {status} during the warm-up\n{guest.last_words()}")
+            raise WorkloadFailed(f"{point.workload}: ended with status {status} during the warm-up{guest.reason()}\n{guest.last_words()}")
         raise WorkloadFailed(f"{point.workload}: ended during the warm-up: expected a shorter --warmup\n{guest.last_words()}")
     system.reset_stats()
     if record_epochs:
@@ -316,7 +316,7 @@ def finish(guest: Guest, point: Point, running: Callable[[str], bool] = lambda p
             guest.until_before_windows(STATUS_WITHIN)
         status = status_of(guest.log)
         if status:
-            raise WorkloadFailed(f"{point.workload}: ended with status {status}\n{guest.last_words()}")
+            raise WorkloadFailed(f"{point.workload}: ended with status {status}{guest.reason()}\n{guest.last_words()}")
         return [] if status is None else [f"{point.workload} ended during the windows, which therefore include its exit and the shell "
                                           "after it"]
     guest.leave_detailed()
@@ -326,9 +326,9 @@ def finish(guest: Guest, point: Point, running: Callable[[str], bool] = lambda p
     console = guest.log.decode(errors="replace")
     results = Results.of(console, point.family)
     if not results.finished:
-        raise WorkloadFailed(f"{point.workload}: {Results.missing(console, point.family)}\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: {Results.missing(console, point.family)}{guest.reason()}\n{guest.last_words()}")
     if not results.right:
-        raise WorkloadFailed(f"{point.workload}: its results are wrong\n{guest.last_words()}")
+        raise WorkloadFailed(f"{point.workload}: its results are wrong{guest.reason()}\n{guest.last_words()}")
     return []
 
 
