@@ -39,6 +39,12 @@ TEST_F(Violations, a_division_that_cxx_does_not_define_is_a_violation_and_no_cra
     EXPECT_EQ(divide(low + 1, -1), std::numeric_limits<int>::max());
 }
 
+TEST_F(Violations, a_shift_that_cxx_does_not_define_is_a_violation_and_no_crash) {
+    EXPECT_EQ(violation([] { shift_left(1, 32); }), "shift by 32 bits: expected 0 to 31");
+    EXPECT_EQ(violation([] { shift_right(1, -1); }), "shift by -1 bits: expected 0 to 31");
+    EXPECT_EQ(shift_left(1, 31), std::numeric_limits<int>::min());
+}
+
 TEST_F(Violations, a_destination_beyond_the_last_machine_names_the_numbers_that_exist) {
     EXPECT_EQ(violation([] {
                   NetDest{}.add({MachineType_L1Cache, 2});

@@ -78,7 +78,8 @@ def test_a_counter_is_part_of_a_state_only_if_a_rule_reads_it(tmp_path: Path, co
 
 
 @pytest.mark.parametrize("assigned, kept, text", [("tbe.Acks", False, 'present_(tbe, "tbe")->Acks'), ("seen", False, "seen"),
-                                                  ("mod(seen, 3)", True, "remainder_of(seen, 3)"), ("7 / seen", True, "divide(7, seen)")])
+                                                  ("mod(seen, 3)", True, "remainder_of(seen, 3)"), ("7 / seen", True, "divide(7, seen)"),
+                                                  ("7 << seen", True, "shift_left(7, seen)")])
 def test_the_value_of_a_variable_that_no_rule_reads_is_computed_as_it_may_be_a_violation(tmp_path: Path, assigned: str, kept: bool,
                                                                                          text: str) -> None:
     for path in PROTOCOLS.glob("MSI*"):

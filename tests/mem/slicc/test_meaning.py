@@ -11,6 +11,7 @@ import pytest
 
 from slicc import cli
 from slicc.compile import compile_protocol
+from slicc.emit_cpp.code import CHECKED_ON_ENGINE, CHECKED_OPERATORS, MASK_CHECKS
 from slicc.runtime_names import MEMBERS
 
 FOLDER = Path(__file__).parent / "protocols"
@@ -342,6 +343,13 @@ def test_the_names_of_members_include_all_that_generated_code_calls(tmp_path: Pa
     declared = set(re.findall(r"\w+", "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "common").iterdir())))
     of_cxx = {"if", "switch", "decltype", "return", "alignof", "sizeof", "static_assert", "static_cast"}
     assert called - declared - of_cxx - {name for name in called if name.startswith("on_")} <= MEMBERS | {"wakeUpBuffers"}
+    assert {*CHECKED_OPERATORS.values(), *CHECKED_ON_ENGINE.values(), *MASK_CHECKS.values()} <= MEMBERS
+
+
+def test_an_operator_is_not_the_protocols_function_of_the_name_of_its_check(tmp_path: Path) -> None:
+    change, _ = new_at_start("int shift_left(int a, int b) { return a; }")
+    text = cache(tmp_path, change, calls("assert((shift_left(1, 2) << 3) == 8);"))
+    assert "int shift_left_function(int a, int b) {" in text and "shift_left(shift_left_function(1, 2), 3)" in text
 
 
 def test_a_field_may_have_the_name_of_a_type(tmp_path: Path) -> None:
