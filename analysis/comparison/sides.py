@@ -57,10 +57,10 @@ def side(path: Path) -> Side:
         whole = path.absolute().parents[1]
         in_points = path.absolute().parent.name == "points"
         if in_points and (whole / "run.json").is_file():
-            run = _of_run(whole)
-            found = [one for one in run.points if one.point.name == path.absolute().name]
+            run, name = _of_run(whole), path.absolute().name
+            found = [one for one in run.points if one.point.name == name]
             if found:
-                return Side(path, found, run.problems)
+                return Side(path, found, [problem for problem in run.problems if problem.startswith(("run.json ", f"{name}/"))])
         return Side(path, [_alone(path, _table(whole / TABLE)[2] if in_points and (whole / TABLE).is_file() else ())])
     if (path / TABLE).is_file():
         found = _of_sweep(path)
