@@ -29,7 +29,7 @@ WORDS = {"engine": "another build of the engine", "kernel": "another kernel imag
 
 @dataclass(frozen=True)
 class Inputs:
-    """`detailed` is the engine's configuration of detailed mode: the elaborated machine and the protocol's library."""
+    """`detailed` is the engine's configuration of detailed mode (`engine.detailed`)."""
 
     machine: Machine
     kernel: kernel.Kernel
