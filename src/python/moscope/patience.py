@@ -31,7 +31,9 @@ def slowness(machine: Machine, elaborated: dict[str, Any]) -> float:
              + 4 * (1 + max(map(max, route_hops(machine.routes())))) * hop
              + sum(fs for name, fs in timing.items() if name != "tREFI")
              + sum(elaborated["dram"].get(name, 0) for name in ("frontend_fs", "backend_fs")))
-    requests = machine.cores * int(machine.outstanding_misses)
+    # A prefetcher requests lines while its core has fewer than `buffers` under way.
+    prefetched = (elaborated[name]["buffers"] for name in ("l1d_prefetch", "l1i_prefetch") if name in elaborated)
+    requests = machine.cores * max([int(machine.outstanding_misses), *prefetched])
     return max(1.0, float(max(STEPS, requests) * steps / EXPERIMENT_FS))
 
 
