@@ -126,11 +126,12 @@ def test_not_a_number_is_not_written() -> None:
         jsonio.dumps({"measured": float("nan")})
 
 
-@pytest.mark.parametrize("text", ["NaN", "[-Infinity]", '{"a": 1e999}', "[" * 100_000, "{", ""])
+@pytest.mark.parametrize("text", ["NaN", "[-Infinity]", '{"a": 1e999}', "[" * 100_000, "{", "", "1" + "0" * 400])
 def test_what_is_no_json_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match="."):
         jsonio.loads(text)
     assert jsonio.loads('{"a": [1, 2.5e3, "NaN"]}') == {"a": [1, 2500.0, "NaN"]}
+    assert jsonio.loads(f"[{-2**63}, {2**64 - 1}]") == [-2**63, 2**64 - 1]
 
 
 def names(folder: Path) -> list[str]:

@@ -26,6 +26,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MARK = ".moscope-output"
 # Files that identify folders to which several starts of a command add results.
 COLLECTED = {"options.json": "a run", "workflow/config.json": "a sweep"}
+# Of a number of 64 bits, its sign included.
+MOST_DIGITS = len(str(1 << 64))
 
 
 def dumps(document: Any) -> str:
@@ -34,9 +36,10 @@ def dumps(document: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The document in a text. ValueError for what is not JSON; for Python, NaN and 1e999 (infinity) are numbers, too."""
+    """The document in a text. ValueError for what is not JSON, and for integers with more digits than 64 bits have, which cannot be
+    divided as others; for Python, NaN and 1e999 (infinity) are numbers, too."""
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_of_64_bits)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
 
@@ -45,6 +48,12 @@ def _finite(text: str) -> float:
     if math.isfinite(number := float(text)):
         return number
     raise ValueError(f"{text:.20} is not a number of JSON")
+
+
+def _of_64_bits(text: str) -> int:
+    if len(text) <= MOST_DIGITS:
+        return int(text)
+    raise ValueError(f"{text:.20}... is too large: expected a number of 64 bits")
 
 
 def schema_file(name: str) -> Path:

@@ -45,6 +45,8 @@ def test_a_value_of_another_type_within_a_point_is_named_by_its_place(point: dic
 
 @pytest.mark.parametrize(("stats", "said"), [
     ({"cores": [{"window": 5, "busy": {"user": None}}]}, "its cores[0].busy.user: expected a number"),
+    ({"cores": [{"window": 5, "spin": {"core": {"kernel": {}}}}]}, "its cores[0].spin.core.kernel: expected a number"),
+    ({"cores": [{"window": 5, "spin": {"core": True}}]}, "its cores[0].spin.core: expected an object"),
     ({"attribution": {"segments": {"dram": "x"}}}, "its attribution.segments.dram: expected a number"),
     ({"cores": [], "attribution": None, "machine": {}}, "")])
 def test_each_number_of_the_statistics_is_one(stats: dict[str, Any], said: str) -> None:
