@@ -158,6 +158,13 @@ def test_a_symbol_covers_nothing_beyond_its_size_or_its_section(tmp_path: Path) 
     assert "stats" not in str(program.symbols.at((program.symbols.address("stats") or 0) + 8 * 64))
 
 
+def test_a_large_array_has_its_name_up_to_its_end(tmp_path: Path) -> None:
+    text = "struct cell { long a, b; } field[8 << 20]; int main(void) { return (int)field[9].b; }"
+    program = Program("program", compiled(tmp_path, text, "-g"))
+    assert named(program, "field", (5 << 24) + 8) == f"field[{5 << 20}].b"
+    assert "field" not in str(named(program, "field", 16 * (8 << 20)))
+
+
 @pytest.mark.parametrize("place", ["program.debug", ".debug/program.debug", "build ID"])
 def test_split_debug_information_is_found_beside_the_program(tmp_path: Path, place: str) -> None:
     path = compiled(tmp_path, C, "-g", "-Wl,--build-id=0x0123456789")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 # Symbols that mark places, not objects. If another symbol has the same address, the other one is the name.
 PLACE = re.compile(r"^(_?_?(start|end|stop|begin)_|_[se]?(text|data|init|bss|brk|etext|edata|end)$|__pfx_|__cfi_|\.L|\$)"
                    r"|_(start|end|begin)$|__UNIQUE_ID|^__SC|^__ksym|^__kstr")
-FARTHEST = 64 << 20  # no object is larger; the distance to a symbol that is farther away says nothing
+FARTHEST = 64 << 20  # bytes; the distance to a symbol without a size that is farther away says nothing
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,13 @@ class SymbolTable:
         return found[0] if found else None
 
     def at(self, address: int) -> Place | None:
-        """The symbol that `address` lies in; None before the first, after a symbol's own end, and far beyond any."""
+        """The symbol that `address` lies in; None before the first, after a symbol's own end, and far from one without a size."""
         i = bisect_right(self._addresses, address) - 1
         if i < 0:
             return None
         start, size, kind, name = self._rows[i]
-        extent = size
-        if not extent:
-            extent = self._addresses[i + 1] - start if i + 1 < len(self._rows) else FARTHEST
-        if address - start >= min(extent, FARTHEST):
+        extent = size or (self._addresses[i + 1] - start if i + 1 < len(self._rows) else FARTHEST)
+        if address - start >= (size or min(extent, FARTHEST)):
             return None
         return Place(Symbol(name, start, extent, kind), address - start)
 
