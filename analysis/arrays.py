@@ -9,13 +9,13 @@ import re
 import duckdb
 
 MAIN = 0.6  # of the waiting: the least portion of one index that stays in the name
-INDEX = r"\[\d+\]"
+INDEX = r"\[-?\d+\]"
 ANY = "[*]"
 _OF_TYPE, _HERE = "chr(1)", "chr(2)"  # stand for the bracket of a type, and for an index
 # The names with indices, with these indices; `kept` has an index, or an asterisk, for each index that has been decided.
 _INDEXED = f"""
     CREATE TEMP TABLE indexed AS SELECT point, kind, name, sum(stall + spin) AS waiting, []::VARCHAR[] AS kept,
-        regexp_extract_all(plain, '\\[(\\d+)\\]', 1) AS indices,
+        regexp_extract_all(plain, '\\[(-?\\d+)\\]', 1) AS indices,
         string_split(regexp_replace(plain, '{INDEX}', {_HERE}, 'g'), {_HERE}) AS parts
     FROM (SELECT *, replace(name, ' [', ' ' || {_OF_TYPE}) AS plain FROM all_lines)
     WHERE regexp_matches(plain, '{INDEX}') GROUP BY point, kind, name, plain"""

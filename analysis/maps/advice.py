@@ -25,7 +25,7 @@ NO_COUNTERS = (
      "Give each thread or core a list or queue of its own, or use an algorithm that writes it less often."))
 COUNTER = ("If it is a counter, give each thread or core a copy on a line of its own and add the copies up when the value is read. "
            "Otherwise, use an algorithm that writes it less often.")
-INDEX = re.compile(r"\[(\d+)\]")
+INDEX = re.compile(r"\[(-?\d+)\]")
 
 
 @dataclass(frozen=True)

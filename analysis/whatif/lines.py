@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from analysis.arrays import INDEX
 from analysis.locks import SITE, lock_of
 from analysis.maps.advice import by_different_cores, is_lock
 from analysis.maps.line_map import LINE, Area, LineMap, maps_of, whole_name
@@ -28,7 +29,7 @@ MOST_LINES = 20_000
 WORD = 8
 ELEMENT = re.compile(r"\[|\.|\+0x|->")
 PROGRAM = re.compile(r"[^:]+:(?!:)")  # before the names of a program or library, whose own may have dots: `libc.so.6:main_arena`
-OF_STRUCTURES = re.compile(r"\[\d+\](?=\.|\+0x)")  # in a name, the index of an element that has fields, or unused bytes between them
+OF_STRUCTURES = re.compile(INDEX + r"(?=\.|\+0x)")  # in a name, the index of an element that has fields, or unused bytes between them
 FIELDS = """SELECT fields.name, lines.name AS of_line, coalesce(sum(pairs.waiting), 0)::BIGINT AS waiting
             FROM fields JOIN lines USING (point, line, use) LEFT JOIN pairs ON pairs.point = fields.point AND pairs.line = fields.line
                 AND pairs.use = fields.use AND pairs."offset" >= first AND pairs."offset" < first + bytes

@@ -48,6 +48,7 @@ def entries(waiting: Mapping[str, int]) -> dict[str, int]:
 
 @pytest.mark.parametrize(("waiting", "wanted"), [
     ({"p:a[0]": 50, "p:a[1]": 50, "p:b": 9}, {"p:a[*]": 100, "p:b": 9}),
+    ({"p:a[-1]": 50, "p:a[0]": 50}, {"p:a[*]": 100}),  # of Fortran
     ({"p:a[3].x": 50}, {"p:a[3].x": 50}),
     ({"p:a[0].x": 5, "p:a[1].x": 5, "p:a[0].y": 3}, {"p:a[*].x": 10, "p:a[0].y": 3}),
     ({"p:a[7]": 60, "p:a[1]": 20, "p:a[2]": 20}, {"p:a[7]": 60, "p:a[*]": 40}),  # one hot element

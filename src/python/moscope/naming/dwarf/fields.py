@@ -11,6 +11,8 @@ from moscope.naming.dwarf.units import DEEPEST, Damaged, chain, children, number
 
 ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 RUST, NUMBERED = 0x1C, re.compile(r"__\d+\Z")  # DW_LANG_Rust; how its compiler names the fields of a tuple
+FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)  # DW_LANG_Fortran77, 90, 95, 03, 08 and 18
+BY_COLUMN = 1  # DW_ORD_col_major
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 POINTER_SIZE = 8
@@ -32,13 +34,22 @@ class Member:
 
 @dataclass(frozen=True)
 class Shape:
-    """The parts of a type: members, or elements in one or more dimensions (a count of 0: unknown), or neither."""
+    """The parts of a type: members, or elements in one or more dimensions, or neither."""
 
     size: int = 0
     union: bool = False
     members: tuple[Member, ...] = ()
     element: DIE | None = None
-    counts: tuple[int, ...] = ()
+    dimensions: tuple["Dimension", ...] = ()
+    by_column: bool = False
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Of an array: its lowest index, and how many there are (0: unknown)."""
+
+    first: int
+    count: int
 
 
 def type_of(die: DIE) -> DIE | None:
@@ -93,7 +104,7 @@ class Types:
                 if not element.size:
                     break
                 index, offset = divmod(offset, element.size)
-                found += "".join(f"[{i}]" for i in _indices(index, shape.counts))
+                found += "".join(f"[{i}]" for i in _indices(index, shape))
                 die, shape = shape.element, element
                 continue
             if not shape.members:
@@ -129,9 +140,13 @@ class Types:
         if one.tag in AGGREGATES and not WHOLE.match(text(one, "DW_AT_name")):
             return Shape(size, one.tag == "DW_TAG_union_type", tuple(self._members(one, one.tag == "DW_TAG_union_type")))
         if one.tag == "DW_TAG_array_type":
+            if "DW_AT_data_location" in one.attributes:
+                return Shape(size)  # a descriptor, which says where the elements are
             element = type_of(one)
-            counts = tuple(_count(bound) for bound in children(one) if bound.tag == "DW_TAG_subrange_type")
-            return Shape(size or self.shape(element).size * prod(counts), element=element, counts=counts)
+            dimensions = tuple(_dimension(bound) for bound in children(one) if bound.tag == "DW_TAG_subrange_type")
+            by_column = number(one, "DW_AT_ordering") == BY_COLUMN or language(one) in FORTRAN
+            return Shape(size or self.shape(element).size * prod(each.count for each in dimensions), element=element,
+                         dimensions=dimensions, by_column=by_column)
         return Shape(size or (POINTER_SIZE if one.tag in POINTERS else 0))
 
     def _members(self, die: DIE, union: bool) -> list[Member]:
@@ -147,7 +162,7 @@ class Types:
             kind, bits = _held(type_of(child)), number(child, "DW_AT_bit_size")
             size = ((bit or 0) % 8 + bits + 7) // 8 if bits else self.shape(kind).size
             name = text(child, "DW_AT_name") if child.tag == "DW_TAG_member" else ""
-            if NUMBERED.match(name) and number(child.cu.get_top_DIE(), "DW_AT_language") == RUST:
+            if NUMBERED.match(name) and language(child) == RUST:
                 name = name.removeprefix("__")
             found.append(Member(name.split(".")[0], first or 0, (first or 0) + size, kind))
         return found
@@ -168,19 +183,31 @@ def _held(kind: DIE | None) -> DIE | None:
     return (template_type(kind) or kind) if kind is not None and BUFFER.match(text(kind, "DW_AT_name")) else kind
 
 
-def _count(bound: DIE) -> int:
-    """The elements of a dimension; 0 where only the running program knows."""
-    count = number(bound, "DW_AT_count")
+def language(die: DIE) -> int | None:
+    return number(die.cu.get_top_DIE(), "DW_AT_language")
+
+
+def lowest(bound: DIE) -> int | None:
+    """The lowest index of a dimension; None where only the running program knows."""
+    if "DW_AT_lower_bound" in bound.attributes:
+        return number(bound, "DW_AT_lower_bound")
+    return 1 if language(bound) in FORTRAN else 0
+
+
+def _dimension(bound: DIE) -> Dimension:
+    count, first = number(bound, "DW_AT_count"), lowest(bound)
     if count is None:
         upper = number(bound, "DW_AT_upper_bound")
-        count = 0 if upper is None else upper + 1 - (number(bound, "DW_AT_lower_bound") or 0)
-    return max(count, 0)
+        count = 0 if upper is None or first is None else upper + 1 - first
+    return Dimension(first or 0, max(count, 0))
 
 
-def _indices(index: int, counts: tuple[int, ...]) -> list[int]:
-    """The indices of an element in each dimension. Elements are in memory order, so the last dimension varies fastest."""
-    found = []
-    for count in reversed(counts[1:]):
-        index, rest = divmod(index, count or index + 1)
-        found.append(rest)
-    return [index, *reversed(found)]
+def _indices(index: int, shape: Shape) -> list[int]:
+    """The indices of an element in each dimension. Elements are in memory order: the last dimension varies fastest, or the first one
+    `by_column`."""
+    order, found = shape.dimensions if shape.by_column else shape.dimensions[::-1], []
+    for one in order[:-1]:
+        index, rest = divmod(index, one.count or index + 1)
+        found.append(one.first + rest)
+    found += [one.first + index for one in order[-1:]] or [index]
+    return found if shape.by_column else found[::-1]

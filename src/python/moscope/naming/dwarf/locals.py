@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from elftools.dwarf.die import DIE
 
-from moscope.naming.dwarf.fields import ALIASES, Types, type_of
+from moscope.naming.dwarf.fields import ALIASES, Types, lowest, type_of
 from moscope.naming.dwarf.locations import Context, Expressions, locations
 from moscope.naming.dwarf.scopes import INLINED, VARIABLES, function_name, scopes
 from moscope.naming.dwarf.units import DEEPEST, FUNCTION, Units, chain, children, number, text
@@ -93,10 +93,13 @@ class Locals:
         return element if 0 < element <= LARGEST else None
 
     def _count(self, bound: DIE, pc: int, context: Context) -> int | None:
-        for attribute, more in (("DW_AT_count", 0), ("DW_AT_upper_bound", 1)):
+        first = lowest(bound)
+        for attribute, more in (("DW_AT_count", 0), ("DW_AT_upper_bound", None if first is None else 1 - first)):
             found = bound.attributes.get(attribute)
             if found is None:
                 continue
+            if more is None:
+                return None
             if found.form.startswith("DW_FORM_ref"):
                 return None if (last := self._held(bound.get_DIE_from_attribute(attribute), pc, context)) is None else last + more
             expression = self._at(bound, pc, attribute) if found.form in ("DW_FORM_exprloc", "DW_FORM_block1") else None
