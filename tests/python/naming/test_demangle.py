@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Symbols of C++ and Rust become the names of their sources; symbols of other languages stay as they are."""
+"""Symbols of C++, Rust and Fortran become the names of their sources; symbols of other languages stay as they are."""
 
 import pytest
 
@@ -17,6 +17,7 @@ FUNCTIONS = {
     "_ZN55_$LT$demo..part..Pool$u20$as$u20$core..clone..Clone$GT$5clone17h0123456789abcdefE":
         "<demo::part::Pool as core::clone::Clone>::clone",
     "sort.partialInsertionSort": "sort.partialInsertionSort", "main.part.func1": "main.part.func1", "main.coldStart": "main.coldStart",
+    "__gm_MOD_poke": "gm::poke", "__gm_MOD_poke.constprop.0": "gm::poke", "__MOD_poke": "__MOD_poke",
 }
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from moscope.naming.user import Program
+from moscope.runs import functions
 
 pytestmark = pytest.mark.skipif(not shutil.which("gfortran"), reason="needs gfortran")
 F90 = """
@@ -25,7 +26,9 @@ contains
 end module
 program main
   use gm
-  call poke(grid(2, 3)); call poke(neg(2)); call poke(cells(2)%n); call poke(later(1))
+  integer(8) :: limit, hits(0:3)
+  common /cfg/ limit, hits
+  call poke(grid(2, 3)); call poke(neg(2)); call poke(cells(2)%n); call poke(later(1)); call poke(hits(limit))
 end program
 """
 
@@ -46,7 +49,17 @@ def named(program: Program, symbol: str, offset: int = 0) -> str:
 
 
 @pytest.mark.parametrize(("symbol", "offset", "name"), [
-    ("__gm_MOD_grid", 8 * (1 + 4 * 2), "grid[2][3]"), ("__gm_MOD_neg", 0, "neg[-8]"), ("__gm_MOD_neg", 80, "neg[2]"),
-    ("__gm_MOD_cells", 24 + 16, "cells[2].w[3]"), ("__gm_MOD_later", 0, "later")])
+    ("__gm_MOD_grid", 8 * (1 + 4 * 2), "gm::grid[2][3]"), ("__gm_MOD_neg", 0, "gm::neg[-8]"), ("__gm_MOD_neg", 80, "gm::neg[2]"),
+    ("__gm_MOD_cells", 24 + 16, "gm::cells[2].w[3]"), ("__gm_MOD_later", 0, "gm::later")])
 def test_indices_are_in_the_order_and_have_the_bounds_of_the_source(program: Program, symbol: str, offset: int, name: str) -> None:
-    assert named(program, symbol, offset).endswith(name)
+    assert named(program, symbol, offset) == name
+
+
+def test_a_byte_of_a_common_block_has_the_name_of_block_and_member(program: Program) -> None:
+    assert [named(program, "cfg_", offset) for offset in (0, 8, 24)] == ["cfg.limit", "cfg.hits[0]", "cfg.hits[2]"]
+
+
+@pytest.mark.parametrize("name", ["gm::poke", "poke", "__gm_MOD_poke"])
+def test_a_procedure_of_a_module_is_counted_by_its_name_with_or_without_the_module(program: Program, name: str) -> None:
+    (found,) = functions.find("--count", name, {"programs/program": program._path}, "program")
+    assert found.name == "gm::poke"

@@ -13,7 +13,7 @@ from typing import TypeVar
 from elftools.dwarf.die import DIE
 
 from moscope.naming import debug_file, elf
-from moscope.naming.dwarf.fields import Types, template_type, title, type_of
+from moscope.naming.dwarf.fields import COMMON, Types, template_type, title, type_of
 from moscope.naming.dwarf.locals import Local, Locals
 from moscope.naming.dwarf.results import Results
 from moscope.naming.dwarf.sources import Source, Sources
@@ -63,14 +63,21 @@ class Debug:
     def read_field(self, die: DIE, offset: int) -> tuple[str, str]:
         return self._read(lambda: (self._types.path(die, offset), self._types.type_at(die, offset))) or ("", "")
 
+    def block(self, address: int) -> str:
+        """The name of the Fortran common block at an address; empty if there is none."""
+        found = self._known(address)
+        return title(found[1]) if found and found[1].tag == COMMON else ""
+
     def _known(self, address: int) -> tuple[str, DIE] | None:
         if address not in self._variables:
             self._variables[address] = self._read(lambda: self._variable(address))
         return self._variables[address]
 
     def _variable(self, address: int) -> tuple[str, DIE] | None:
-        """The function that contains the variable at an address, and the variable's type."""
+        """The function that contains the variable at an address, and the variable's type; of a common block, the block."""
         path = self._units.variable(address) if self._units else []
+        if path and path[-2].tag == COMMON:
+            return "", path[-2]
         kind = type_of(path[-1]) if path else None
         if kind is None:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of C++ and Rust as their programmers wrote them: `_ZN4Pool4pushEi` is `Pool::push`."""
+"""Names of C++, Rust and Fortran as their programmers wrote them: `_ZN4Pool4pushEi` is `Pool::push`, `__gm_MOD_poke` `gm::poke`."""
 
 import re
 from functools import cache
@@ -7,6 +7,7 @@ from functools import cache
 import pycxxfilt
 
 MANGLED = re.compile(r"_[RZ]")
+OF_MODULE = re.compile(r"__([a-z][a-z0-9_.]*)_MOD_(?=\w)")  # of gfortran, whose own names have no capital letters
 # What compilers append to the copies of a function. In names of Go and Rust, a word may begin with `.part`: sort.partition.
 CLONE = re.compile(r"\.(isra|constprop|part|llvm)\.\d+(?=[.@]|\Z)|\.cold(\.\d+)?(?=@|\Z)")
 VERSION = re.compile(r"@@?[\w.]+$")  # of a library's symbol: pthread_mutex_lock@@GLIBC_2.2.5
@@ -27,15 +28,17 @@ def function(symbol: str) -> str:
 @cache
 def variable(symbol: str) -> str:
     """The full demangled name of any symbol; the symbol itself if it is not mangled."""
+    if found := OF_MODULE.match(symbol):
+        return f"{found[1]}::{symbol[found.end():]}"
     if not MANGLED.match(symbol):
         return symbol
     try:
-        found = pycxxfilt.demangle(symbol)
+        plain = pycxxfilt.demangle(symbol)
     except ValueError:
         return symbol
-    if found and RUST_HASH.search(symbol):
-        return RUST_ESCAPE.sub(_unescaped, found.rpartition("::")[0])
-    return found or symbol
+    if plain and RUST_HASH.search(symbol):
+        return RUST_ESCAPE.sub(_unescaped, plain.rpartition("::")[0])
+    return plain or symbol
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -96,11 +96,11 @@ class Program:
         symbol, rest = place.symbol, f"+{place.offset:#x}" if place.offset else ""
         if symbol.is_code:
             return demangle.function(symbol.name) + rest, ""
-        name = demangle.variable(symbol.name)
-        found = self._debug[0].variable(symbol.address, place.offset) if self._debug else None
-        if found is None:
+        name, read = demangle.variable(symbol.name), self._debug[0] if self._debug else None
+        found = read.variable(symbol.address, place.offset) if read else None
+        if read is None or found is None:
             return name + rest, ""
-        function, path = found
+        name, (function, path) = read.block(symbol.address) or name, found
         if function and COUNTED.search(name):
             name = f"{function}::{COUNTED.sub('', name)}"
         return name + path, path.removeprefix(".")

@@ -3,8 +3,9 @@
 in the files of the program and its libraries, for the engine's probes (board/program_probes.hh). It also handles counted system
 calls.
 
-A name is a symbol, or its demangled form with or without parameters; a name without parameters means all overloads. The program's
-own functions take precedence: libraries are searched only if the program has no function of that name.
+A name is a symbol, or its demangled form with or without parameters; a name without parameters means all overloads. A procedure of
+a Fortran module is also found without its module. The program's own functions take precedence: libraries are searched only if the
+program has no function of that name.
 """
 
 import json
@@ -61,7 +62,8 @@ class Function:
     @property
     def titles(self) -> set[str]:
         plain = demangle.VERSION.sub("", self.symbol)
-        return {self.symbol, plain, self.name, demangle.variable(demangle.CLONE.sub("", plain))}
+        of_module = {self.name.rpartition("::")[2]} if demangle.OF_MODULE.match(plain) else set()
+        return {self.symbol, plain, self.name, demangle.variable(demangle.CLONE.sub("", plain)), *of_module}
 
 
 @lru_cache

@@ -7,13 +7,14 @@ from math import prod
 
 from elftools.dwarf.die import DIE
 
-from moscope.naming.dwarf.units import DEEPEST, Damaged, chain, children, number, text
+from moscope.naming.dwarf.units import DEEPEST, Damaged, address, chain, children, number, text
 
 ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 RUST, NUMBERED = 0x1C, re.compile(r"__\d+\Z")  # DW_LANG_Rust; how its compiler names the fields of a tuple
 FORTRAN = (0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D)  # DW_LANG_Fortran77, 90, 95, 03, 08 and 18
 BY_COLUMN = 1  # DW_ORD_col_major
 AGGREGATES = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+COMMON = "DW_TAG_common_block"  # of Fortran: its members are variables at addresses
 POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 POINTER_SIZE = 8
 BUFFER = re.compile(r"__aligned_(mem)?buf(fer)?<")  # bytes of a node of C++'s library that hold an object of the template's type
@@ -139,6 +140,8 @@ class Types:
         size = number(one, "DW_AT_byte_size") or 0
         if one.tag in AGGREGATES and not WHOLE.match(text(one, "DW_AT_name")):
             return Shape(size, one.tag == "DW_TAG_union_type", tuple(self._members(one, one.tag == "DW_TAG_union_type")))
+        if one.tag == COMMON:
+            return Shape(members=tuple(self._in_block(one)))
         if one.tag == "DW_TAG_array_type":
             if "DW_AT_data_location" in one.attributes:
                 return Shape(size)  # a descriptor, which says where the elements are
@@ -166,6 +169,12 @@ class Types:
                 name = name.removeprefix("__")
             found.append(Member(name.split(".")[0], first or 0, (first or 0) + size, kind))
         return found
+
+    def _in_block(self, block: DIE) -> list[Member]:
+        found = [(at, child) for child in children(block) if (at := address(child)) is not None]
+        base = min((at for at, _ in found), default=0)
+        return [Member(text(child, "DW_AT_name"), at - base, at - base + self.shape(kind).size, kind)
+                for at, child in found for kind in [type_of(child)]]
 
     def _covering(self, shape: Shape, offset: int) -> Member | None:
         """The member at an offset. In a union, one that has members itself is preferred; an empty base class is the last choice."""

@@ -21,7 +21,8 @@ from elftools.elf.elffile import ELFFile
 
 from moscope.naming.elf import THREAD_LOCAL
 
-AT_ADDRESS = b"\x09\x03"  # a location of nine bytes: DW_OP_addr and the address
+OP_ADDRESS = 0x03  # DW_OP_addr
+AT_ADDRESS = bytes((9, OP_ADDRESS))  # a location of nine bytes: DW_OP_addr and the address
 AT_OFFSET = b"\x0a\x0e"  # a location of ten bytes: DW_OP_const8u, the offset, and one of these:
 OF_THREAD = (b"\x9b", b"\xe0")  # DW_OP_form_tls_address, DW_OP_GNU_push_tls_address
 WIDE = 0xFFFFFFFF  # the length of a unit in the 64-bit format follows
@@ -43,6 +44,14 @@ def number(die: DIE, attribute: str) -> int | None:
     """A constant; None where it is missing or computed at run time."""
     found = die.attributes.get(attribute)
     return found.value if found and isinstance(found.value, int) else None
+
+
+def address(variable: DIE) -> int | None:
+    """The fixed address of a variable; None if it has none."""
+    found = variable.attributes.get("DW_AT_location")
+    where: Any = found.value if found else None
+    fixed = isinstance(where, list) and len(where) == 9 and where[0] == OP_ADDRESS
+    return int.from_bytes(bytes(where[1:]), "little") if fixed else None
 
 
 def chain(die: DIE) -> Iterator[DIE]:
