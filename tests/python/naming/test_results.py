@@ -106,6 +106,33 @@ def test_the_type_is_the_template_parameter_of_the_librarys_function_that_alloca
                      "Pair<int>": ".first"}
 
 
+MERGED = """
+#define INLINE static inline __attribute__((always_inline))
+void *operator new(unsigned long);
+struct Other { long n; };
+struct Obj { long n; };
+template <class T> struct __new_allocator {
+    __attribute__((always_inline)) T *allocate(long n) { return (T *)operator new(n * sizeof(T)); }
+};
+template <class T> struct allocator : __new_allocator<T> {};
+template <class A> struct allocator_traits;
+template <class T> struct allocator_traits<allocator<T>> {
+    typedef allocator<T> allocator_type;
+    INLINE void *allocate(allocator_type &a, long n) { return ((__new_allocator<Other> &)a).allocate(n); }
+};
+int main(int argc, char **) { allocator<Obj> a; return *(int *)allocator_traits<allocator<Obj>>::allocate(a, argc); }
+"""
+
+
+def test_the_type_is_that_of_the_outer_function_where_functions_of_several_types_were_merged(tmp_path: Path) -> None:
+    (tmp_path / "merged.cc").write_text(MERGED)
+    path = tmp_path / "merged"
+    subprocess.run(["g++", "-g", "-O1", "-o", path, tmp_path / "merged.cc"], check=True)
+    program = Program("merged", path)
+    (made,) = (program.made(pc - 1, 99) for pc in calls(path))
+    assert made and made.name == "Obj"
+
+
 def calls(path: Path) -> list[int]:
     """The addresses behind the calls of allocators."""
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout

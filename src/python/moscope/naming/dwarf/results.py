@@ -24,7 +24,7 @@ CHANGES_RAX = re.compile(rb"[\xb8\xe8]|[\x31\x33]\xc0|[\x8b\x8d][\x00-\x07\x40-\
 CALL = re.compile(rb"\xe8..([\x00-\x7f]\x00|[\x80-\xff]\xff)", re.DOTALL)  # of a function within 8 MiB
 # Functions of C++'s library that allocate memory for the type that is their, or their class's, first template parameter.
 MAKES = re.compile(r"make_unique(_for_overwrite)?<")
-ALLOCATES, ALLOCATOR = "allocate", re.compile(r"(__new_|new_)?allocator<")
+ALLOCATES, TRAITS, ALLOCATOR = "allocate", "allocator_traits<", re.compile(r"(__new_|new_)?allocator<")
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,37 @@ class Results:
 
     def made(self, pc: int, depth: int) -> DIE | None:
         """The type of the memory that one of the innermost `depth` functions at an instruction allocates: make_unique<T>, or
-        `allocate` of an allocator<T>. Inlined functions count as functions."""
+        `allocate` of an allocator<T>, of which the outermost counts. Inlined functions count as functions."""
         if self._units.unit_of(pc) is None:
             return None
         functions = [one for one in scopes(self._units, pc) if one.tag in (INLINED, FUNCTION)]
+        found: DIE | None = None
         for function in functions[::-1][:depth]:
-            *_, declared = chain(function)
-            name = text(declared, "DW_AT_name")
-            owner = declared.get_parent() if name == ALLOCATES else declared if MAKES.match(name) else None
-            if owner is not None and (owner is declared or ALLOCATOR.match(text(owner, "DW_AT_name"))):
-                found = template_type(owner)
-                return type_of(found) if found is not None and found.tag == "DW_TAG_array_type" else found
-        return None
+            outer = self._allocates(function)
+            if outer is None and found is not None:
+                break
+            found = outer or found
+        return type_of(found) if found is not None and found.tag == "DW_TAG_array_type" else found
+
+    def _allocates(self, function: DIE) -> DIE | None:
+        """The type for which a function allocates memory. The innermost `allocate` may be that of another type, if compiler or linker
+        has merged functions with the same code; that of allocator_traits<> has the allocator as its first parameter."""
+        *_, declared = chain(function)
+        name, owner = text(declared, "DW_AT_name"), declared.get_parent()
+        if MAKES.match(name):
+            return template_type(declared)
+        if name != ALLOCATES or owner is None:
+            return None
+        if text(owner, "DW_AT_name").startswith(TRAITS):
+            owner = next((type_of(one) for one in children(declared) if one.tag == "DW_TAG_formal_parameter"), None)
+            for _ in range(DEEPEST):
+                if owner is None or owner.tag not in (*POINTERS, *ALIASES):
+                    break
+                owner = type_of(owner)
+        if owner is None or not ALLOCATOR.match(text(owner, "DW_AT_name")):
+            return None
+        base = next((type_of(one) for one in children(owner) if one.tag == "DW_TAG_inheritance"), None)
+        return template_type(owner) or (template_type(base) if base is not None else None)  # GCC gives that of std::allocator to its base
 
     def named(self, name: str, pc: int) -> DIE | None:
         """The type with this name in the unit of an instruction."""
