@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.database import Database
-from moscope.naming.own_code import OF_PROGRAM
+from moscope.naming.own_code import WORTH_SHOWING
 
 Row = dict[str, Any]
 # By the key in point.json: the role in a pair, and the weight by which places are ranked.
@@ -77,8 +77,10 @@ def called(rows: Iterable[Mapping[str, Any]], entries: Mapping[tuple[str, str], 
 
 
 def callers(waited_at: Iterable[Row], found: list[Row]) -> list[Row]:
-    """`found`, the places that called what waits for a name, where the program does not wait itself at places that are known."""
-    return [] if any(place["source"] and OF_PROGRAM in place["function"] for place in waited_at) else found
+    """`found`, the places of the program's own code that called what waits for a name, unless it waits there itself for a share worth
+    showing."""
+    own = {place["function"] for place in found}
+    return [] if any(place["function"] in own and place["share"] >= WORTH_SHOWING for place in waited_at) else found
 
 
 def calls(inlined: str | None) -> list[str]:

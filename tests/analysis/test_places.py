@@ -46,10 +46,14 @@ def test_the_innermost_line_of_own_code_comes_first(function: str, source: str, 
 
 
 def test_callers_are_shown_unless_the_program_waits_itself() -> None:
-    found = [{"source": "main.c:9"}]
-    kernel, unknown = {"function": "dput", "source": "fs/dcache.c:886"}, {"function": "server:work", "source": ""}
-    assert callers([], found) == callers([kernel, unknown], found) == found
-    assert callers([kernel, {"function": "server:work", "source": "main.c:3"}], found) == []
+    found = [{"function": "server:work", "source": "main.c:9"}]
+    kernel, unknown = {"function": "dput", "source": "fs/dcache.c:886"}, {"function": "server:copy", "source": ""}
+    itself = {"function": "server:work", "source": "main.c:3"}
+    library = {"function": "libc.so.6:pthread_mutex_lock", "source": "nptl/pthread_mutex_lock.c:48"}
+    header = {"function": "server:std::__atomic_base<long>::operator++", "source": f"{STD}/atomic_base.h:618"}
+    waits = [{**place, "share": 0.3} for place in (kernel, unknown, library, header)]
+    assert callers([], found) == callers(waits, found) == callers([*waits, {**itself, "share": 0.02}], found) == found
+    assert callers([*waits, {**itself, "share": 0.2}], found) == []
 
 
 @pytest.mark.parametrize(("table", "hottest"), [("lines", [(640, 1), (576, 1)]), ("names", [("even", "slab"), ("odd", "slab")])])

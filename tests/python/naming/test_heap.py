@@ -63,10 +63,9 @@ def test_the_site_is_the_programs_own_line_where_rusts_libraries_allocate() -> N
     assert heap([1, 2, 3], {1: library, 2: crate, 3: Source("src/main.rs:7")}, "malloc").title(0)[0] == "malloc at main.rs:7"
 
 
-def test_the_lines_of_the_systems_libraries_are_not_the_programs() -> None:
-    library = {200: Source("elf/dl-init.c:74")}
-    assert heap([200, 7], library | {7: Source("main.c:3")}).title(0)[0] == "calloc at main.c:3"
-    assert heap([200], library).title(0)[0] == "calloc in libc.so.6:f200"
+def test_the_site_is_the_function_where_no_line_is_the_programs() -> None:
+    assert heap([200, 7], {7: Source("main.c:3")}).title(0)[0] == "calloc at main.c:3"
+    assert heap([200], {}).title(0)[0] == "calloc in libc.so.6:f200"
 
 
 def test_the_type_is_that_for_which_a_function_of_a_library_allocates() -> None:

@@ -102,6 +102,13 @@ def test_variables_of_each_thread_have_names_and_fields_below_its_thread_pointer
         assert inside == [pointer // PAGE * PAGE]
 
 
+@pytest.mark.parametrize(("path", "of_system"), [
+    ("/lib/x86_64-linux-gnu/libc.so.6", True), ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", True), ("/lib64/ld-linux-x86-64.so.2", True),
+    ("/usr/lib/git-core/git", False), ("/srv/me/lib/libpool.so", False), ("/usr/local/lib/libpool.so.1", False)])
+def test_libraries_of_the_system_are_told_from_the_programs_own_by_their_folder(path: str, of_system: bool) -> None:
+    assert Program("name", Path(path)).of_system == of_system
+
+
 def test_of_two_programs_of_one_name_the_one_in_the_same_folder_is_taken(tmp_path: Path) -> None:
     names = {"/run/moscope/counter": "own", "/run/moscope/programs/counter": "users", "libc.so.6": "library"}
     users = Users(cast(Tasks, Loaded([])), {name: tmp_path / file for name, file in names.items()})

@@ -21,7 +21,6 @@ from moscope.naming.unwind import chains
 
 PIECE = np.dtype([(name, "<u8") for name in ("address_space", "start", "size", "site", "freed")])
 CALLED_AT = " called at "
-SYSTEM = re.compile(r"(ld-linux|libc|libm|libgomp|libstdc\+\+|libgcc_s|libpthread)[\w+-]*\.so")  # files whose lines are not the program's
 MAPPING = re.compile(r"mmap(64)?\Z")
 ELEMENT = re.compile(r"allocator<(?!void>)([\w:]+)>")  # of a container of C++
 MOST_NAMED = 256  # elements of an array whose names have their index
@@ -42,7 +41,7 @@ class Piece:
 class Code:
     """Functions that describe the code of user programs, by address and CR3."""
 
-    source: Callable[[int, int], Source | None]
+    source: Callable[[int, int], Source | None]  # None in libraries of the system
     function: Callable[[int, int], str]  # PROGRAM:FUNCTION
     program: Callable[[int], str]  # the name of the file that a process runs
     chain: Callable[[chains.Sample], list[int]]
@@ -106,7 +105,7 @@ class Heap:
         mapped = MAPPING.match(called)  # by a library for its own purpose, as by pthread_create for a stack, or by the program itself
         made: Result | None = None
         for n, address in enumerate(chain):
-            source = None if SYSTEM.match(self._code.function(address, space)) else self._code.source(address, space)
+            source = self._code.source(address, space)
             lines = places(source)
             own = next((at for at, place in enumerate(lines) if is_own(place)), None)
             if made is None and lines and own != 0 and not mapped:  # functions of libraries alone allocate for others

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from moscope.naming import demangle, image, page_struct
 from moscope.naming.btf import Unreadable
-from moscope.naming.debug import Result
 from moscope.naming.demangle import CLONE
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.files import Files
@@ -31,7 +30,6 @@ from moscope.naming.symbols import Place
 from moscope.naming.tasks import TABLE_MASK, Tasks
 from moscope.naming.threads import parked
 from moscope.naming.unwind import orc
-from moscope.naming.unwind.cfi import Cfi
 from moscope.naming.unwind.chains import Unwinder
 from moscope.naming.user import USER_TOP, Program, Users
 from moscope.naming.vmalloc import Mapped
@@ -166,6 +164,10 @@ class Namer:
         except Unreadable:
             return None
 
+    def own_source(self, pc: int, cr3: int) -> Source | None:
+        """The same of a user's program; None in libraries of the system, also where these have debug information."""
+        return None if self._tried(self._users.of_system, pc, cr3) else self.source(pc, cr3)
+
     def extent(self, va: int, cr3: int) -> tuple[int, int] | None:
         """[first, end) of the allocation, variable, heap, stack or anonymous area of a program that contains an address; None if
         none is known."""
@@ -182,19 +184,13 @@ class Namer:
 
     def unwinder(self) -> Unwinder:
         """An unwinder for stack samples of this system."""
-        def linked(address: int, cr3: int) -> tuple[Cfi, int] | None:
-            try:
-                return self._users.unwinding(address, cr3)
-            except Unreadable:
-                return None
-
-        return Unwinder(orc.of(self.kernel.orc, self.kernel.banner), self._guest.slide, linked)
+        return Unwinder(orc.of(self.kernel.orc, self.kernel.banner), self._guest.slide, lambda *of: self._tried(self._users.unwinding, *of))
 
     def allocated(self, packed: tuple[bytes, bytes], functions: Sequence[str]) -> None:
         """Takes the engine's record of allocations, and the names of the allocators by number. From now on, heap memory is named
         after its allocation."""
-        code = Code(self.source, self.code, self._program, lambda sample: self.unwinder().chain(sample),
-                    lambda *of: self._type(self._users.result, *of), lambda *of: self._type(self._users.made, *of))
+        code = Code(self.own_source, self.code, self._program, lambda sample: self.unwinder().chain(sample),
+                    lambda *of: self._tried(self._users.result, *of), lambda *of: self._tried(self._users.made, *of))
         self._heap = Heap(packed, functions, code) if packed[0] else None
 
     def sampled(self, packed: bytes) -> None:
@@ -208,7 +204,8 @@ class Namer:
             return None
         return (program, link) if program else None
 
-    def _type(self, find: Callable[..., Result | None], *of: int | str) -> Result | None:
+    @staticmethod
+    def _tried(find: Callable[..., T | None], *of: int | str) -> T | None:
         try:
             return find(*of)
         except Unreadable:

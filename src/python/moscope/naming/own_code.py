@@ -8,6 +8,7 @@ from typing import Any
 
 # Paths of files that are not the program's own, as debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
+OF_SYSTEM = re.compile(r"/(usr/)?lib\w*/(.*/)?[^/]+\.so(\.\d+)*\Z")  # paths of libraries that belong to no program
 OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
 WITHOUT_SYMBOLS = " (no symbols)"  # at the end of the name of a program's code without symbols, which is its file's
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program

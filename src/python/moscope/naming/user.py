@@ -13,7 +13,7 @@ from pathlib import Path
 from moscope.naming import debug, demangle, elf, plt
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
-from moscope.naming.own_code import WITHOUT_SYMBOLS
+from moscope.naming.own_code import OF_SYSTEM, WITHOUT_SYMBOLS
 from moscope.naming.symbols import Place, Symbol, SymbolTable
 from moscope.naming.tasks import Process, Tasks
 from moscope.naming.unwind.activations import Activation
@@ -43,6 +43,7 @@ class Program:
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.fixed = False
+        self.of_system = bool(OF_SYSTEM.match(str(path)))
         self.segments: list[elf.Segment] = []
         self.thread_local = 0  # bytes of a thread's block of variables
         self.symbols = SymbolTable([])
@@ -254,6 +255,11 @@ class Users:
         """File and line of an instruction in the address space of `cr3`."""
         program, link = self.linked(address, cr3)
         return program.source(link) if program else None
+
+    def of_system(self, address: int, cr3: int) -> bool:
+        """Whether an instruction belongs to a library of the system, so that its source lines are not those of the program."""
+        program, _ = self.linked(address, cr3)
+        return program is not None and program.of_system
 
     def unwinding(self, address: int, cr3: int) -> tuple[Cfi, int] | None:
         """The unwind tables of a program's code, and the link address of the instruction."""

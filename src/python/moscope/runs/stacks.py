@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope.naming.namer import Namer
-from moscope.naming.own_code import INLINED
+from moscope.naming.own_code import INLINED, is_own, shown
 from moscope.naming.unwind import chains
 
 NAME, SCHEMA = "stacks.parquet", "moscope.stacks/1"
@@ -50,13 +50,15 @@ def table(packed: bytes, namer: Namer, lines: Any) -> Any:
 
 
 def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
-    """Function, source line and inlined functions of the innermost instruction of the program that has a source line. Empty if
-    there is none, or if the program was interrupted, so that it did not call the waiting code."""
+    """Function, source line and inlined functions of the innermost instruction with a source line of the program's own code. Empty
+    if there is none, or if the program was interrupted, so that it did not call the waiting code."""
     if any(INTERRUPT.match(namer.code(address)) for address in chain if address >= chains.KERNEL_HALF):
         return "", "", ""
     for address in chain:
-        if address < chains.KERNEL_HALF and (source := namer.source(address, space)):
-            return namer.code(address, space), source.at, source.calls
+        source = namer.own_source(address, space) if address < chains.KERNEL_HALF else None
+        function = namer.code(address, space) if source else ""
+        if source and is_own(shown(function, source.at, source.inlined)[0]):
+            return function, source.at, source.calls
     return "", "", ""
 
 
