@@ -257,6 +257,9 @@ def test_of_many_names_a_message_gives_those_that_contain_the_wanted_one_or_the_
     assert str(errors.unknown_name("--line", "name", "e_17", many)).endswith("such as program:variable_17 or program:variable_170 or "
                                                                              "program:variable_171")
     assert str(errors.unknown_name("--line", "name", "zzz", many)).count("program:") == errors.MOST_NAMES
+    hot = ("program:stats", "program:lock")
+    assert "names: program:stats, program:lock, program:variable_0, " in str(errors.unknown_name("--line", "name", "zzz", many, first=hot))
+    assert str(errors.unknown_name("--line", "name", "stat", ["program:state"], first=hot)).endswith("such as program:stats")
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of error and their exit codes. This is the only place that relates the two (contracts: exit codes)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -97,14 +97,22 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)]
 
 
+def _close(name: str, known: Sequence[str]) -> list[str]:
+    """The known names that come closest, or else the first that contain `name`."""
+    return nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
+
+
 MOST_NAMES = 30  # in a message
 
 
-def unknown_name(where: str, what: str, name: str, known: Iterable[str], every: str = "") -> UserError:
+def unknown_name(where: str, what: str, name: str, known: Iterable[str], every: str = "",
+                 first: Iterable[str] = ()) -> UserError:
     """`where: no WHAT called "name": expected a known name, such as ...`; if no name is similar, all names, or the first of many.
-    `every`: all names in words, where they are worth listing in any case."""
-    known = sorted(known)
-    close = nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
+    `every`: all names in words, where they are worth listing in any case. `first`: known names that come before all others, in this
+    order."""
+    preferred = list(dict.fromkeys(first))
+    known = [*preferred, *sorted(set(known).difference(preferred))]
+    close = _close(name, preferred) or _close(name, known)
     if close:
         right = "a known name, such as " + " or ".join(close) + (f" (one of {every})" if every else "")
     elif every:

@@ -59,6 +59,15 @@ def test_libraries_are_asked_for_what_the_program_lacks(program: Path) -> None:
     assert {one.file for one in functions.find("--count", "work", files, "pool")} == {program}
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    ("wrok", "a known name, such as work$"), ("ush", "a known name, such as Pool::push$"),  # libc has fputs and others
+    ("putss", "a known name, such as puts "), ("zzzz", r"one of \d+ names: Pool::push, .*\bwork, ")])
+def test_names_like_an_unknown_function_are_first_those_of_the_programs_own_file(program: Path, name: str, said: str) -> None:
+    files = {**along(program), "/lib/x86_64-linux-gnu/libc.so.6": Path("/lib/x86_64-linux-gnu/libc.so.6")}
+    with pytest.raises(UserError, match=f'--count: no function called "{name}": expected {said}'):
+        functions.find("--count", name, files, "pool")
+
+
 def test_an_unknown_function_is_refused_with_the_nearest_ones(program: Path, shared: Shared) -> None:
     def made(**given: object) -> options.Plan:
         return options.make(shared, options.Options(program=str(program), cores="1", **given))  # type: ignore[arg-type]

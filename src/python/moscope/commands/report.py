@@ -116,7 +116,7 @@ def show_line(shared: Shared, run_dir: Path, name: str, kind: str | None = None)
         raise UserError(f"{run_dir}: has no tables of lines{why}: expected a run of the embedded engine")
     named = [(p, part, its) for p in points for part, its in asked.names(p, name)]
     if not named:
-        raise unknown_name("--line", "name", name, {row["name"] for _, row in known})
+        raise unknown_name("--line", "name", name, (), first=(row["name"] for _, row in known))
     found = next((one for one in named if kind in (None, one[2])), None)
     if found is None:
         raise unknown_name("--kind", f"kind of {name}", str(kind), {its for _, _, its in named})

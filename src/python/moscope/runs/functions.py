@@ -102,16 +102,16 @@ def find(option: str, name: str, programs: Mapping[str, Path], program: str) -> 
     """All functions that a name means. UserError if there is none."""
     match = OF_FILE.match(name)
     only, wanted = (match[1], match[2]) if match else ("", name)
-    known: set[str] = set()
+    known: list[list[str]] = []  # of the program's own file, and of its libraries
     for group in files(programs, program):
         there = [one for path in group if only in ("", path.name) for one in of_file(path)]
         if found := [one for one in there if wanted in one.titles]:
             return list({one.place: one for one in found}.values())
-        known |= {one.name for one in there}
-    if not known:
+        known.append(sorted({one.name for one in there}))
+    if not any(known):
         raise UserError(f"{option}: {name}: {only or program} has no symbols: expected a program that is not stripped, or its debug "
                         "information beside it")
-    raise unknown_name(option, "function", name, known)
+    raise unknown_name(option, "function", name, known[1], first=known[0])
 
 
 def allocators(programs: Mapping[str, Path], program: str) -> list[tuple[str, Function]]:

@@ -72,7 +72,7 @@ def find(folder: Path, name: str | None) -> Episode:
         raise UserError(f"--run: {folder}: has no episodes ({FILE}): expected a run of this version with lines that move between cores")
     chosen = [e for e in found if name in (None, e.name)] or _meant(folder, str(name), found)
     if not chosen:
-        raise unknown_name("--line", "name with an episode", str(name), {e.name for e in found})
+        raise unknown_name("--line", "name with an episode", str(name), (), first=(e.name for e in found))
     return max(chosen, key=lambda e: _cores(run / "points" / e.point))  # of several with as many cores, the first one, which is the hottest
 
 

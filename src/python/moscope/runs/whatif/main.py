@@ -133,8 +133,9 @@ def _experiments(asked: Asked, point: "Point") -> list[Experiment]:
     if asked.name is not None:
         subject = lines.find(point, asked.name)
         if subject is None:
-            known = {one.name for one in lines.subjects(point)} | {name for one in lines.subjects(point) for name in one.names}
-            raise unknown_name("--line", "name", asked.name, known)
+            known = lines.subjects(point)
+            parts = {name for one in known for name in one.names}
+            raise unknown_name("--line", "name", asked.name, parts, first=(one.name for one in known))
         chosen, how = [subject], asked.how or lines.PADDED
         if subject.fields and how != lines.PADDED:
             raise UserError(f"--as: {how}: {asked.name} is a field of {', '.join(subject.names[:3])}, and lines are treated as a whole: "
