@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The first section of the page: the lines that cost most, the functions that write them and those that wait for them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from analysis import episodes, style
@@ -15,7 +16,7 @@ from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines
 from analysis.tables.names import hot_names, waited_for
 from analysis.tables.time_split import causes as causes_of
-from moscope.naming.own_code import ALMOST_ALL, WORTH_SHOWING, has_writers, of_pair, shown
+from moscope.naming.own_code import ALMOST_ALL, WORTH_SHOWING, has_writers, merged, of_pair, said, shown
 
 SHOWN = 10
 MATTERS = 0.2  # of a second source line
@@ -112,12 +113,16 @@ def _places(line: dict[str, Any]) -> str:
     """The source line that writes most, and that waits most, or called what waits; two if the second one matters as well. Code without
     debug information by function; nothing if all that matters is such code, whose functions are listed above."""
     roles = (("written at", "written_at"), ("waited for at", "waited_at"), ("called at", CALLED))
-    chosen = [(verb, [one for one in line[role][:2] if one is line[role][0] or one["share"] >= MATTERS]) for verb, role in roles
-              if line[role] and line[role][0]["share"] >= WORTH_SHOWING and (role != "written_at" or has_writers(line))]
-    said = [f'<span class="quiet">{verb}</span> '
+    def text(one: Mapping[str, Any]) -> str:
+        return said(one["function"], one["source"], one["inlined"]) if one["source"] else str(one["function"])
+
+    listed = [(verb, merged(line[role], text)) for verb, role in roles if role != "written_at" or has_writers(line)]
+    chosen = [(verb, [one for one in places[:2] if one is places[0] or one["share"] >= MATTERS]) for verb, places in listed
+              if places and places[0]["share"] >= WORTH_SHOWING]
+    parts = [f'<span class="quiet">{verb}</span> '
             + " and ".join(at(one["function"], one["source"], one["inlined"]) or code(one["function"]) for one in places)
             for verb, places in chosen if any(one["source"] for one in places)]
-    return f'<div class="who">{" · ".join(said)}</div>' if said else ""
+    return f'<div class="who">{" · ".join(parts)}</div>' if parts else ""
 
 
 def at(function: str, source: str | None, inlined: list[str]) -> str:

@@ -100,6 +100,15 @@ def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> Non
         WRITERS, "waits at    60 %  libc.so.6:strlen  strlen.S:7", "waits at    30 %  libc.so.6:strlen  strlen.S:8"]
 
 
+def test_places_with_the_same_text_are_one() -> None:
+    """Two lines of a library's function that was inlined at one line of the program."""
+    inlined = {"function": "rs:work", "inlined": ["read called at main.rs:27"]}
+    waits = [inlined | {"source": f"library/std/src/rwlock.rs:{line}", "share": share} for line, share in ((5, 0.4), (9, 0.25))]
+    other = {"function": "rs:work", "source": "main.rs:30", "inlined": [], "share": 0.35}
+    assert table.places(NAME | {"waited_at": [waits[0], other, waits[1]]}) == [
+        WRITERS, "waits at    65 %  rs:work  main.rs:27, in read", "waits at    35 %  rs:work  main.rs:30"]
+
+
 def test_code_without_source_lines_is_listed_by_function() -> None:
     unknown = {"function": "metis:map", "source": "", "inlined": [], "share": 0.55}
     listed = NAME | {"waited_at": [unknown, place(0.1)], "written_at": [place(0.9)]}
@@ -109,7 +118,7 @@ def test_code_without_source_lines_is_listed_by_function() -> None:
 
 
 def test_source_lines_with_small_shares_are_left_out() -> None:
-    assert table.places(NAME | {"written_at": [place(0.9), place(0.01)], "called_at": [place(0.02)]}) == [
+    assert table.places(NAME | {"written_at": [place(0.9), place(0.01, 8)], "called_at": [place(0.02)]}) == [
         "written at  90 %  libc.so.6:strlen  strlen.S:7", WAITERS]
 
 

@@ -3,7 +3,7 @@
 from this, which source line is useful for a reader."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 # Paths of files that are not the program's own, as debug information names them.
@@ -45,6 +45,16 @@ def said(function: str, source: str, inlined: Sequence[str]) -> str:
     """In words: `stats.c:17, in count called at stats.c:24`."""
     place, within = shown(function, source, inlined)
     return ", in ".join([place, *(f"{name} called at {at}" if at else name for name, at in within)])
+
+
+def merged(places: Iterable[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> list[dict[str, Any]]:
+    """Places with the same text as one with the sum of their shares, the largest first: several lines of a library's function that
+    was inlined at one line of the program."""
+    made: dict[str, dict[str, Any]] = {}
+    for one in places:
+        held = made.setdefault(text(one), {**one, "share": 0})
+        held["share"] += one["share"]
+    return sorted(made.values(), key=lambda one: -one["share"])
 
 
 def has_writers(name: Mapping[str, Any]) -> bool:

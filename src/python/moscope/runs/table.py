@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The results of a run for people, on the terminal."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
 
 from moscope import terminal
-from moscope.naming.own_code import WORTH_SHOWING, has_writers, said
+from moscope.naming.own_code import WORTH_SHOWING, has_writers, merged, said
 from moscope.runs.lines import with_file
 from moscope.runs.statistics import trend
 from moscope.schema.enumerations import TIME_KIND, WAIT
@@ -66,7 +67,7 @@ def places(name: dict[str, Any]) -> list[str]:
     for key, verb in PLACES.items():
         if key == "written_at" and not has_writers(name):
             continue
-        large = [place for place in name.get(key, [])[:MOST] if place["share"] >= WORTH_SHOWING]
+        large = [place for place in merged(name.get(key, []), at)[:MOST] if place["share"] >= WORTH_SHOWING]
         found += [f"{verb} {percent(place['share']):>5}  {at(place)}" for place in large]
         by, functions = FUNCTIONS.get(key, ("", ""))
         if not large and name.get(functions):
@@ -74,7 +75,7 @@ def places(name: dict[str, Any]) -> list[str]:
     return found
 
 
-def at(place: dict[str, Any]) -> str:
+def at(place: Mapping[str, Any]) -> str:
     """A source line in words: `packed:work  stats.c:17, in count called at stats.c:24`."""
     return f"{place['function']}  {said(place['function'], place['source'], place['inlined'])}" if place["source"] else place["function"]
 
