@@ -15,12 +15,13 @@ MARK = own_program.WORK_BEGIN_CODE
 
 
 def elf(code: bytes = b"\x90" * 8 + MARK, kind: int = 2, machine: int = 62, bits: int = 2, segments: tuple[int, ...] = (1,),
-        flags: int = 5) -> bytes:
+        flags: int = 5, size: int = 0) -> bytes:
     """A file with a header, segments of these types, and the code in all of them."""
     at = 64 + 56 * len(segments)
     header = struct.pack("<4s12xHHIQQQIHHHHHH", b"\x7fELF", kind, machine, 1, 0x400000, 64, 0, 0, 64, 56, len(segments), 64, 0, 0)
     header = header[:4] + bytes((bits, 1, 1)) + header[7:]
-    return header + b"".join(struct.pack("<IIQQQQQQ", s, flags, at, 0x400000, 0, len(code), len(code), 4096) for s in segments) + code
+    rest = flags, at, 0x400000, 0, len(code), size or len(code), 4096
+    return header + b"".join(struct.pack("<IIQQQQQQ", s, *rest) for s in segments) + code
 
 
 @pytest.fixture
@@ -112,6 +113,16 @@ def test_a_file_that_could_not_run_is_refused_before_anything_boots(shared: Shar
     program.write_bytes(content)
     with pytest.raises(UserError, match=f"^--program: {program}: {says}.*: expected a Linux program for x86-64, or a script"):
         made(shared, program, begin="1ms")
+
+
+def test_a_program_larger_than_the_machines_memory_is_refused_before_the_boot(shared: Shared, program: Path) -> None:
+    program.write_bytes(elf(size=(4 << 30) + 1))
+    with pytest.raises(UserError, match=rf"^--program: {program}: its segments take 4097MiB, and the machine has 4096MiB: "
+                                        "expected --memory-per-node above 513MiB$"):
+        made(shared, program)
+    assert made(shared, program, memory_per_node="1GiB").points
+    program.write_bytes(elf(size=4 << 30))
+    assert made(shared, program).points
 
 
 @pytest.mark.parametrize(("given", "says"), [

@@ -159,6 +159,8 @@ def make(shared: Shared, options: Options, *, build: bool = True, guest: bool = 
         if not isinstance(work, OwnProgram) and workloads.elsewhere(work):
             folders[work.name] = str(work.folder)
         memory = given_memory or work.memory_per_node
+        if isinstance(work, OwnProgram):
+            own_program.check_memory(work, sized(machine, memory))
         for system in kernels(work.kernels if options.kernel is None else options.kernel):
             for n in _sensible(counts, work, options):
                 length = window_of(work, n, short) if window is None else window

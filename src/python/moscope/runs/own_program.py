@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from moscope import readable
+from moscope.config.machine import Machine
 from moscope.errors import UserError
 from moscope.guest import debian, libraries
 from moscope.guest.packages import Say
@@ -202,6 +203,19 @@ def check(path: Path, marked: bool) -> bytes:
         raise UserError(f"--program: {path}: does not mark the start of detailed simulation: expected m5_work_begin(0, 0) in it (the "
                         f"instruction {WORK_BEGIN_CODE.hex(' ')}), or --begin with a time, threads, call:FUNCTION, or text from its output")
     return data
+
+
+def check_memory(work: OwnProgram, machine: Machine) -> None:
+    """UserError for a program that the kernel cannot load, because its segments are larger than the machine's memory."""
+    path = work.path or work.along.get(work.place)
+    try:
+        needed = sum(segment.size for segment in elf.from_file(path).segments) if path else 0
+    except (OSError, elf.NotElf):
+        return  # a script
+    present = machine.memory_per_node.bytes * machine.chips
+    if needed > present:
+        raise UserError(f"--program: {path}: its segments take {-(-needed >> 20)}MiB, and the machine has {present >> 20}MiB: expected "
+                        f"--memory-per-node above {-(-needed // machine.chips >> 20)}MiB")
 
 
 def status_of(console: bytes) -> int | None:
