@@ -15,6 +15,10 @@ from moscope.naming.user import Program
 SOURCE = Path(__file__).parent / "unwind/locals.c"
 SPACE, RED_ZONE = 0x1000, 128
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+# What the debug information of optimised code leaves out: gcc's the address of an array whose size only the call knows, clang's that
+# of an array whose place another one takes later.
+LEFT_OUT = {"gcc": "of_unknown_size()::some[2].bytes[3]", "clang": "blocks()::first[1]"}
+LONG = {"gcc": "long int", "clang": "long"}
 OPTIONS = {"not optimised": ["-O0", "-pie", "-fPIE"], "optimised": ["-O2", "-no-pie"], "static": ["-O2", "-static"],
            "with frame pointers": ["-O1", "-fno-omit-frame-pointer", "-pie", "-fPIE"], "DWARF 4": ["-O2", "-gdwarf-4", "-no-pie"]}
 
@@ -47,11 +51,12 @@ def test_a_variable_of_a_call_has_the_name_of_function_and_field(options: list[s
     found = frames_of(program, moved, thread)
     named = {name: found.at(at, SPACE) for name, at in variables.items()}
     wanted = {name: name for name in variables}
-    if "-O0" not in options:  # optimised code does not keep the address of an array whose size only the call knows
-        wanted["of_unknown_size()::some[2].bytes[3]"] = "frame of of_unknown_size()"
+    if "-O0" not in options:
+        left_out = LEFT_OUT[compiler]
+        wanted[left_out] = f"frame of {left_out.partition('::')[0]}"
     assert {name: one and one.name for name, one in named.items()} == wanted and len(wanted) == 10
     one = named["run_workers()::stats[2].packets"]
-    assert one and (one.program, one.field, one.type, one.end - one.first) == ("locals", "[2].packets", "long int", 8 * 32)
+    assert one and (one.program, one.field, one.type, one.end - one.first) == ("locals", "[2].packets", LONG[compiler], 8 * 32)
     assert found.at(one.first, SPACE | 0xFFF) is not None and found.at(one.first, 0x2000) is None
     assert found.at(thread.frame.rsp - RED_ZONE - 1, SPACE) is None
 
