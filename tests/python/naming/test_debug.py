@@ -47,7 +47,8 @@ template <class T> __attribute__((noinline)) T twice(T a) { return a + a; }
 }
 int main(int argc, char **) { app::Pool pool; return pool.push(argc) + app::twice(argc); }
 """
-FLAGS = {"static": ["-static"], "PIE": ["-pie", "-fPIE"], "DWARF 4": ["-gdwarf-4", "-no-pie"], "compressed": ["-gz"]}
+FLAGS = {"static": ["-static"], "PIE": ["-pie", "-fPIE"], "DWARF 4": ["-gdwarf-4", "-no-pie"],
+         "DWARF 2": ["-gdwarf-2", "-gstrict-dwarf", "-no-pie"], "compressed": ["-gz"]}
 STATS = {0: "stats[0].in[0].id", 8: "stats[0].in[0].half.low", 16: "stats[0].in[0].flag", 24: "stats[0].in[1].id",
          48: "stats[0].packets", 56: "stats[0].pad[0]", 3 * 64 + 48: "stats[3].packets", 20: "stats[0].in[0]+0x14"}
 

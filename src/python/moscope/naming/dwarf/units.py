@@ -22,6 +22,7 @@ from elftools.elf.elffile import ELFFile
 from moscope.naming.elf import THREAD_LOCAL
 
 OP_ADDRESS = 0x03  # DW_OP_addr
+OP_PLUS = 0x23  # DW_OP_plus_uconst, with a number in LEB128
 AT_ADDRESS = bytes((9, OP_ADDRESS))  # a location of nine bytes: DW_OP_addr and the address
 AT_OFFSET = b"\x0a\x0e"  # a location of ten bytes: DW_OP_const8u, the offset, and one of these:
 OF_THREAD = (b"\x9b", b"\xe0")  # DW_OP_form_tls_address, DW_OP_GNU_push_tls_address
@@ -43,7 +44,10 @@ def text(die: DIE, attribute: str) -> str:
 def number(die: DIE, attribute: str) -> int | None:
     """A constant; None where it is missing or computed at run time."""
     found = die.attributes.get(attribute)
-    return found.value if found and isinstance(found.value, int) else None
+    value: Any = found.value if found else None
+    if isinstance(value, list) and value[:1] == [OP_PLUS] and [byte >> 7 for byte in value[1:]] == [1] * (len(value) - 2) + [0]:
+        return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(value[1:]))  # a member's location in DWARF 2
+    return value if isinstance(value, int) else None
 
 
 def address(variable: DIE) -> int | None:
