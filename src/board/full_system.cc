@@ -359,7 +359,11 @@ void FullSystem::restore(const std::string &path) {
         return same_machine(description, impl_->config.description);
     };
     Archive a = read_checkpoint(path, fits, board.memory);
-    board.archive(a);
+    try {
+        board.archive(a);
+    } catch (const UserError &e) { // a component does not know the file
+        throw UserError(path + ": " + e.what());
+    }
     if (!a.at_end())
         throw UserError(path + ": holds more than this machine has: expected the options that it was written with");
     impl_->loaded = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checkpoint files: what was written comes back, and a damaged file is refused with the reason, wherever the damage is.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -13,6 +14,7 @@
 
 #include "base/rng.hh"
 #include "board/checkpoint.hh"
+#include "board/full_system.hh"
 #include "board/system_config.hh"
 
 namespace moscope {
@@ -179,6 +181,35 @@ TEST(CheckpointsMachine, IsTheSameIfOnlyTheRunsInfoDiffersAndAnotherIfAnythingEl
 TEST_F(Checkpoint, NothingIsLeftBehindIfItCannotBeWritten) {
     const GuestMemory memory(kBytes);
     EXPECT_THROW(write_checkpoint("/nonexistent/folder/file", kDescription, state(), memory), UserError);
+}
+
+TEST_F(Checkpoint, OneOfOtherDevicesIsRefusedWithTheNameOfTheFile) {
+    using nlohmann::json;
+    const json cpu = {
+        {"description", ""}, {"max_basic", 0}, {"max_extended", 0}, {"leaves", json::array()}, {"msrs", json::array()}};
+    const std::string config = json{
+        {"schema", "moscope.system/1"},
+        {"cores", 1},
+        {"chips", 1},
+        {"cores_per_chip", 1},
+        {"core_clock", {{"num", 1'250'000}, {"den", 3}}},
+        {"memory_per_node", std::uint64_t{64} << 20},
+        {"hops", {{0}}},
+        {"cpu", cpu},
+        {"kernel", ""},
+        {"initrd", ""},
+        {"append", ""},
+        {"disk", ""},
+        {"seed", 1},
+        {"restore", true}}.dump();
+    FullSystem system(config);
+    write_checkpoint(path, parse_system_config(config).description, state(), GuestMemory(kBytes));
+    try {
+        system.restore(path);
+        FAIL() << "a checkpoint of other devices was taken";
+    } catch (const UserError &e) {
+        EXPECT_EQ(std::string(e.what()).find(path + ": checkpoint: holds \"test\" where "), 0u) << e.what();
+    }
 }
 
 TEST_F(Checkpoint, AStateOfManyMegabytesComesBackAndIsRefusedWhereItWasAltered) {

@@ -119,29 +119,32 @@ def test_one_that_was_used_after_its_age_was_read_is_not_removed(boots: list[Pat
     assert files[-1].exists() and not files[-2].exists()
 
 
-@pytest.mark.parametrize(("refusal", "boots_again"), [
-    ("is truncated: expected the whole checkpoint as it was written", True),
-    ("was altered (a checksum does not match): expected the checkpoint as it was written", True), ("has another machine", False)])
-def test_one_that_turns_out_to_be_damaged_is_made_anew_once(engine: ModuleType, boots: list[Path], refusal: str, boots_again: bool) -> None:
-    def restore(start: checkpoints.Start) -> Any:
-        if start.checkpoint.read_bytes() == b"damaged":
-            raise UserError(f"{start.checkpoint}: {refusal}")
-        return "restored"
+class Refusing:
+    """An engine that restores only what `boots` writes."""
 
-    first = at_prompt(CONFIG)
-    first.checkpoint.write_bytes(b"damaged")
-    starts = iter([first])  # the damage lies beyond the part of the file that a start reads
+    def restore(self, path: str) -> None:
+        if Path(path).read_bytes() != b"new":
+            raise UserError(f"{path}: checkpoint: holds \"copier\" where \"counts\" was due: expected one written by this version")
 
-    def booted() -> checkpoints.Start:
-        return next(starts, None) or at_prompt(CONFIG)
 
-    if boots_again:
-        start, system = checkpoints.restored(booted, restore)
-        assert system == "restored" and start.checkpoint.read_bytes() == b"new" and len(boots) == 2
-    else:
-        with pytest.raises(UserError, match=refusal):
-            checkpoints.restored(booted, restore)
-        assert first.checkpoint.exists() and len(boots) == 1
+def test_one_that_the_engine_rejects_is_made_anew(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    at_prompt(CONFIG).checkpoint.write_bytes(b"of other devices")
+    monkeypatch.setattr(checkpoints, "_readable", lambda path: True)  # what is wrong lies beyond the part that a start reads
+    made: list[checkpoints.Start] = []
+
+    def create(start: checkpoints.Start) -> Any:
+        made.append(start)
+        return Refusing()
+
+    start, _ = checkpoints.restored(lambda: at_prompt(CONFIG), create)
+    assert start.checkpoint.read_bytes() == b"new" and len(boots) == len(made) == 2
+
+
+def test_one_that_the_engine_rejects_again_is_an_error(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "_boot", lambda config, path, console, *_: (path.write_bytes(b"nonsense"), console.touch()))
+    with pytest.raises(UserError, match="copier"):
+        checkpoints.restored(lambda: at_prompt(CONFIG), lambda start: Refusing())  # type: ignore[arg-type,return-value]
+
 
 
 @pytest.mark.parametrize("number", locks.NO_LOCKS)

@@ -54,11 +54,10 @@ def prepare(shared: Shared, folder: Path, scale: float = 1.0) -> Begin:
     chosen = inputs.kernel
     append = " ".join(part for part in (options.APPEND, chosen.append) if part)
     config = checkpoints.configuration(inputs, append, one.cores, plan.seed)
-    start = checkpoints.at_prompt(config, chosen, lambda progress: None)
     timed = {**inputs.detailed, "transactions": "", "attribution": True}
+    start, system = checkpoints.restored(lambda: checkpoints.at_prompt(config, chosen, lambda progress: None),
+                                         lambda start: engine.create({**start.config, "detailed": timed}))
     began = {**start.config, "detailed": timed}
-    system = engine.create(began)
-    system.restore(str(start.checkpoint))
     point.begin(Guest(system, lambda progress: None, start.console), one)
     checkpoint = folder / "begin.ckpt"
     system.save(str(checkpoint))

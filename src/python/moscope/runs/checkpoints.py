@@ -3,7 +3,7 @@
 
 The key covers kernel, initial file system, command line, seed, and the machine as its firmware describes it. A changed
 workload program or another core count therefore gives another checkpoint. Protocol and link latencies are not part of the
-key, because boots in functional mode do not depend on them. An unreadable file is replaced.
+key, because boots in functional mode do not depend on them. A file that the engine rejects is replaced.
 """
 
 import hashlib
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 # If there are more files than this when another is made, those that were unused for the longest time are removed.
 KEPT = 24
 WHOLE = (".ckpt", ".console", ".lock")  # other files are under way
-DAMAGED = ("is truncated: expected the whole checkpoint", "was altered (a checksum does not match)")  # src/board/checkpoint.cc
 MARKERS = [initramfs.PROMPT, plan.PANIC]
 
 
@@ -85,19 +84,23 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
     return Start(resumed, path, shown, chosen)
 
 
-def restored(booted: Callable[[], Start], restore: Callable[[Start], engine.System]) -> tuple[Start, engine.System]:
-    """A start, and the result of `restore` for it. A damaged checkpoint is removed, and the guest is booted once more."""
+def restored(booted: Callable[[], Start], create: Callable[[Start], engine.System]) -> tuple[Start, engine.System]:
+    """A start, and the machine that `create` makes for it, restored. A cached checkpoint that the engine rejects is damaged, or of other
+    devices than the engine has: it is removed, and the guest is booted once more."""
     from moscope.errors import UserError
 
     start = booted()
+    system = create(start)
     try:
-        return start, restore(start)
-    except UserError as error:
-        if not any(what in str(error) for what in DAMAGED):
-            raise
+        system.restore(str(start.checkpoint))
+        return start, system
+    except UserError:
+        del system  # its memory
     start.checkpoint.unlink(missing_ok=True)
     start = booted()
-    return start, restore(start)
+    system = create(start)
+    system.restore(str(start.checkpoint))
+    return start, system
 
 
 def _readable(path: Path) -> bool:

@@ -85,14 +85,13 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
              **side_by_side(job)}
     watched = [job.point.begin] if shown(job.point.begin) else [STARTS]
 
-    def restore(start: checkpoints.Start) -> engine.System:
+    def create(start: checkpoints.Start) -> engine.System:
         made = engine.create({**start.config, "detailed": timed, "markers": [*start.config["markers"], *watched]})
         if probes:
             made.watch_code(probes.text())
-        made.restore(str(start.checkpoint))
         return made
 
-    start, system = checkpoints.restored(partial(checkpoints.at_prompt, config, chosen, report), restore)
+    start, system = checkpoints.restored(partial(checkpoints.at_prompt, config, chosen, report), create)
     guest = Guest(system, report, start.console)
     begin(guest, job.point, probes)
     namer = lines.namer(system, chosen, programs, inputs.disk.path if inputs.disk else None)
