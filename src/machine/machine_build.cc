@@ -222,7 +222,6 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     ctrl.version = static_cast<NodeID>(version);
     ctrl.chip = chip;
     ctrl.core = from.get_or("core", std::uint16_t{0xffff});
-    ctrl.clusterID = from.get_or("cluster", NodeID{0});
     ctrl.history = &history[process];
     ctrl.report_to(requestors);
     ctrl.guest_memory = memory->base();

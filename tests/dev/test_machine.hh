@@ -42,7 +42,7 @@ struct TestMachine {
         return dynamic_cast<D &>(*found);
     }
     LocalApic &apic(unsigned core) { return *bus.apics()[core]; }
-    /// Whether an ISA wire is asserted at the slave 8259 (8 to 15).
+    /// Whether the slave 8259 has a request of an ISA wire (8 to 15): its request register, which latches rising edges.
     bool isa_pending(unsigned wire) { return (ports.read(kNoCore, 0xA0, 1) >> (wire - 8)) & 1; }
     void archive(Archive &a) {
         for (CoreSignals &s : signals)

@@ -68,7 +68,6 @@ class ApicBus final : public MsiTarget {
     }
     void msi(std::uint64_t address, std::uint32_t data) override;
 
-    bool has_ext_int_controller() const { return pic_ != nullptr; }
     std::uint8_t acknowledge_ext_int() { return pic_ ? pic_->acknowledge_ext_int() : 0; }
 
     const std::vector<LocalApic *> &apics() const { return apics_; }

@@ -52,7 +52,6 @@ class VirtioNet final : public VirtioPci {
               const TimeSource &, std::function<void(std::uint64_t)> on_operations);
 
     const Counts &counts() const { return counts_; }
-    const std::vector<QueueCounts> &queue_counts() const { return queue_counts_; }
     const net::Lan &lan() const { return lan_; }
     unsigned active_pairs() const { return active_pairs_; }
     const RssConfig &rss() const { return rss_; }

@@ -374,12 +374,6 @@ def _ports_let_go(block: list[Stmt], machine: Machine, depth: int = 0) -> set[st
     return names
 
 
-def missing_transitions(machine: Machine) -> list[tuple[str, str]]:
-    """(state, event) pairs without a transition, in order of declaration."""
-    return [(state.name, event.name) for state in machine.states for event in machine.events
-            if (state.name, event.name) not in machine.table]
-
-
 def check(program: ast.Program, diagnostics: Diagnostics, strict: Iterable[str] = ()) -> None:
     """Checks a resolved program. Raises Stop if there were errors."""
     checker = Checker(program, diagnostics, strict)

@@ -22,7 +22,6 @@ struct Insn {
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT]; ///< visible ones first
     Mode mode;
 
-    unsigned operand_bytes() const { return z.operand_width / 8; }
     bool is_reg(unsigned i) const { return i < z.operand_count && op[i].type == ZYDIS_OPERAND_TYPE_REGISTER; }
     bool is_mem(unsigned i) const { return i < z.operand_count && op[i].type == ZYDIS_OPERAND_TYPE_MEMORY; }
     bool is_imm(unsigned i) const { return i < z.operand_count && op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE; }

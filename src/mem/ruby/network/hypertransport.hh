@@ -31,7 +31,6 @@ class HyperTransport final : public Network {
     const std::uint32_t *routed_vnets(NodeIndex node) const override {
         return &routers_[router_of_[node]]->routed_vnets;
     }
-    unsigned router_of(NodeIndex node) const { return router_of_[node]; }
 
   private:
     void build_links(const NetworkParams &params);

@@ -111,7 +111,6 @@ class Router final : public Component {
     const std::vector<std::unique_ptr<Router>> *all = nullptr;
     std::vector<CrossbarPort> &ports() { return ports_; }
     const std::vector<Link *> &outputs() const { return out_; }
-    unsigned number_in_network() const { return number_; }
 
   private:
     bool split_to_locals(Message *m, Tick ready);

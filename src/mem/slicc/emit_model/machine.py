@@ -19,7 +19,6 @@ from .unread import Unread
 
 ARRAYS = {"CacheMemory": "CacheArray", "DirectoryMemory": "CacheArray"}
 TABLES = {"TBETable": "TBEArray", "PerfectCacheMemory": "PerfectCacheArray"}
-IGNORED = ("RubyPrefetcher", "prefetch::Base")
 MANDATORY, TO_MEMORY, FROM_MEMORY = "mandatoryQueue", "requestToMemory", "responseFromMemory"
 
 

@@ -18,7 +18,6 @@ PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
 # The nearest processor that QEMU knows (family 10h), renamed to what the machine's cores report.
 CPU = "phenom,model=8,stepping=0,model-id=Six-Core AMD Opteron(tm) Processor 8431"
-SLIT_LOCAL = 10
 
 
 @dataclass(frozen=True)
