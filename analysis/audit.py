@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from analysis.database import connect
-from analysis.described import DEVICE, MISS_CLASS, SEGMENT, WRITES
+from analysis.described import DEVICE, MISS_CLASS, SEGMENT, SHARED, WRITES
 from analysis.exports.base import recorded
 from analysis.run_directory import Point
-from moscope.parquet import scan
+from moscope.parquet import quoted, scan
 
 SCHEMA = "moscope.audit/1"
 COLUMNS = (*SEGMENT.names, "core", "issued", "latency", "exposed", "line", "va", "kind", "class", "supplier", "supplier_chip", "hops",
@@ -62,7 +62,7 @@ UNEXPLAINED = """
     SELECT core, line, ended FROM arrivals LEFT JOIN prefetched USING (core)
     QUALIFY row_number() OVER (PARTITION BY core, found ORDER BY ended, line) > coalesce(CASE WHEN found THEN useful ELSE late END, 0)"""
 
-SHARING = "class IN ('true_sharing', 'false_sharing')"
+SHARING = f"class IN ({', '.join(map(quoted, MISS_CLASS.of(SHARED)))})"
 # The last writer is another one than after this core's previous transaction: a prefetch has brought that one the right to write.
 WRITTEN_SINCE = """(writer IS DISTINCT FROM writer_before
                     AND EXISTS (SELECT 1 FROM prefetched p WHERE p.core = log.writer AND p.late + p.useful > 0))"""

@@ -30,16 +30,15 @@ OPTIONAL = {"fields": {"line": "UBIGINT", "use": "UINTEGER", "first": "UTINYINT"
                                    "dropped_bad_request"), "BIGINT"),
             "loads": {"function": "VARCHAR", "kernel": "BOOLEAN", **dict.fromkeys(("loads", "latency", "occupied"), "BIGINT")}}
 # Columns without which a file is none of a run.
-NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "stall", "spin", "transfers", "cores", "waiters",
-                    *(f"{c}_{what}" for c in MISS_CLASS.names if c != "secondary" for what in ("stall", "count"))),
+NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "stall", "spin", "transfers", "cores", "waiters"),
           "pairs": ("line", "use", "writer", "writer_function", "waiter", "waiter_function", "kernel", "stall", "spin", "count"),
           "transfers": ("line", "use", "supplier", "from_chip", "to_chip", "count", "stall"),
           "stacks": ("frames", "process", "name", "kind", "waiting", "samples"),
           "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "class", "buffer_wait"),
           "links": ("from", "to", "begin", "length", "bytes"), **OPTIONAL}
-# Columns that runs of earlier versions lack.
-_ADDED = {"lines": {"secondary_stall": "BIGINT", "secondary_count": "BIGINT", "va": "UBIGINT", "address_space": "UBIGINT",
-                    '"fetch"': "BOOLEAN"},
+OF_CLASSES = tuple(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))
+# Columns that runs of earlier versions lack, beside those of classes that they did not have.
+_ADDED = {"lines": {"va": "UBIGINT", "address_space": "UBIGINT", '"fetch"': "BOOLEAN"},
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
@@ -52,8 +51,7 @@ _MAIN_CLASS = "list_sort([" + ", ".join(
     f"{{'stall': {of}_stall, 'count': {of}_count, 'order': {-n}, 'class': '{c}'}}"
     for n, c in enumerate(MISS_CLASS.names) for of in ["alone" if c == "secondary" else c]) + "], 'DESC')[1]"
 _MOST = f"greatest({', '.join(f'{c}_stall' for c in MISS_CLASS.names)})"
-_SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in (
-    "stall", "spin", "waiting", "transfers", *(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))))
+_SUMS = ", ".join(f"sum(coalesce({column}, 0))::BIGINT AS {column}" for column in ("stall", "spin", "waiting", "transfers", *OF_CLASSES))
 # The names of `$lines` (the table `lines`), by the columns `$by`.
 NAMES = f"""
         WITH sums AS (SELECT $by, count(DISTINCT line) AS lines, count(DISTINCT line) FILTER (waiting > 0) AS waited,
@@ -103,7 +101,7 @@ class Database:
         else:
             table = f"source_{name}_{n}"
             self._connection.register(table, place[name])
-        return f"SELECT {quoted(point)} AS point, * FROM {table}"
+        return f"SELECT {quoted(point)} AS point, * FROM {with_classes(table) if name == 'lines' else table}"
 
     def file(self, point: str, name: str, *columns: str) -> Path | None:
         """A Parquet file of a point that is not one of the tables (`transactions`), if there is one that can be read and has these columns
@@ -147,6 +145,13 @@ def _has(place: Path | Mapping[str, Any], name: str) -> bool:
     if isinstance(place, Path):
         return name in FILES or ((place / f"{name}.parquet").is_file() and not readable(place / f"{name}.parquet"))
     return name in FILES or name in place
+
+
+def with_classes(lines: str) -> str:
+    """A table of lines with the columns of all miss classes; those that it lacks, because its version did not have the class, are 0."""
+    nothing = ", ".join(f"NULL::BIGINT AS {column}" for column in OF_CLASSES)
+    known = ", ".join(f"coalesce({column}, 0) AS {column}" for column in OF_CLASSES)
+    return f"(SELECT * REPLACE ({known}) FROM (SELECT * FROM {lines} UNION ALL BY NAME SELECT {nothing} WHERE false))"
 
 
 def connect() -> duckdb.DuckDBPyConnection:

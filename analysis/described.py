@@ -11,10 +11,11 @@ from pathlib import Path
 if importlib.util.find_spec("moscope") is None:
     sys.path.append(str(Path(__file__).resolve().parent.parent / "src" / "python"))
 
-from moscope.schema.enumerations import DEVICE, MISS_CLASS, SEGMENT, SPIN, TIME_KIND, WAIT, WRITES
+from moscope.schema.enumerations import DEVICE, MISS_CLASS, OLDER, PERMISSION, SEGMENT, SHARED, SIZE, SPIN, TIME_KIND, WAIT, WRITES
 
 # Miss classes, and all that lines are waited for (miss classes and spinning), in the order of stacked bars and legends.
 CLASSES = MISS_CLASS.ranked
 WAITS = WAIT.ranked
 
-__all__ = ["CLASSES", "DEVICE", "MISS_CLASS", "SEGMENT", "SPIN", "TIME_KIND", "WAIT", "WAITS", "WRITES"]
+__all__ = ["CLASSES", "DEVICE", "MISS_CLASS", "OLDER", "PERMISSION", "SEGMENT", "SHARED", "SIZE", "SPIN", "TIME_KIND", "WAIT", "WAITS",
+           "WRITES"]

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from analysis.described import CLASSES
+from analysis.described import CLASSES, MISS_CLASS, SIZE
 from analysis.locks import CODE_OF_LOCKS, QUEUED, lock_of
 from analysis.maps.line_map import Area, Code, LineMap, whole_name
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
-ALONE = ("cold", "capacity")  # classes that need no other core
+ALONE = MISS_CLASS.of(SIZE)  # classes that need no other core
 OF_ONE_THREAD = ("kernel stack",)  # kinds of memory that belong to one thread already
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
 # Functions that take or release a lock which several readers hold at a time.

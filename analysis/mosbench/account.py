@@ -6,6 +6,7 @@ of sharing or spinning, misses of lines that the caches did not hold, and the pa
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from analysis.described import MISS_CLASS, OLDER, SHARED, SIZE
 from analysis.run_directory import Point
 from analysis.tables.time_split import causes
 
@@ -15,10 +16,7 @@ WORDS = {"idle": "idle cores: too little work reaches them",
          "dram": "DRAM bandwidth: reads wait for other requests",
          "without_class": "transactions that had not ended"}
 OTHERS = "other lines that cores share"
-SIZE = ("cold", "capacity")  # misses of lines that a larger cache would have held, or that no core has had before
-SHARED = ("true_sharing", "false_sharing")
 WAITS = "waits"  # in Point.made: names.Waits
-SECONDARY = "secondary"  # accesses that wait for an older miss or a prefetch of their core, which has no class here
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ def per_operation(p: Point, idle_read_fs: float, names: Collection[str]) -> dict
     each = (p.number("window_ms") or 0.0) * 1e3 * p.cores * len(p.record.get("windows") or [1]) / (p.number("ops") or 1.0)
     time = {cause: share * each for cause, share in causes(p).items()}
     found = {cause: time.pop(cause) for cause in WORDS if cause in time}
-    later = time.pop(SECONDARY, 0.0)
-    size, shared = sum(time.pop(c, 0.0) for c in SIZE), sum(time.get(c, 0.0) for c in SHARED)
+    later, size = (sum(time.pop(c, 0.0) for c in MISS_CLASS.of(group)) for group in (OLDER, SIZE))
+    shared = sum(time.get(c, 0.0) for c in MISS_CLASS.of(SHARED))
     # The misses that secondary ones wait for are loads, so not upgrades. They are divided as loads with a class are, by name where known.
     unlisted = max(0.0, later - waits.secondary * us)
     of_size = min(later, waits.of_size * us + (unlisted * size / (size + shared) if size + shared else 0.0))

@@ -6,20 +6,24 @@ from pathlib import Path
 
 import duckdb
 
-from analysis.database import connect
-from analysis.described import MISS_CLASS
+from analysis.database import connect, with_classes
+from analysis.described import MISS_CLASS, OLDER, PERMISSION, SHARED, SIZE
 from analysis.run_directory import RunDirectoryError
 from moscope.parquet import scan
 
+
+def _stall(*groups: str) -> str:
+    return f"({' + '.join(f'{c}_stall' for c in MISS_CLASS.of(*groups))})"
+
+
 # A secondary miss waits for an older one of the same name. The portion of these on shared lines is that of the name's own loads. If none of
 # these has a class, a prefetcher has requested all of the lines: that is a stream.
-_SHARED = "(true_sharing_stall + false_sharing_stall)"
-_OLDER = f"({_SHARED} + cold_stall + capacity_stall)"
 _QUERY = f"""
 WITH sums AS (SELECT name, sum(spin) AS spin, {", ".join(f"sum({c}_stall) AS {c}_stall" for c in MISS_CLASS.names)}
-              FROM FILE GROUP BY name)
-SELECT name, spin + upgrade_stall + {_SHARED} + later, secondary_stall, secondary_stall - later
-FROM (SELECT *, coalesce(secondary_stall * {_SHARED} / nullif({_OLDER}, 0), 0) AS later FROM sums) ORDER BY 2 DESC, name"""
+              FROM $lines GROUP BY name)
+SELECT name, spin + {_stall(PERMISSION, SHARED)} + later, {_stall(OLDER)}, {_stall(OLDER)} - later
+FROM (SELECT *, coalesce({_stall(OLDER)} * {_stall(SHARED)} / nullif({_stall(SHARED, SIZE)}, 0), 0) AS later FROM sums)
+ORDER BY 2 DESC, name"""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def waits(folder: Path) -> Waits:
     file = folder / "lines.parquet"
     try:
         with connect() as connection:
-            rows = connection.execute(_QUERY.replace("FILE", scan(file))).fetchall()
+            rows = connection.execute(_QUERY.replace("$lines", with_classes(scan(file)))).fetchall()
     except duckdb.Error as error:
         raise RunDirectoryError(f"{file}: cannot be read ({str(error).splitlines()[0]}): expected a finished point") from error
     shared = {str(name): float(time) for name, time, *_ in rows if name}

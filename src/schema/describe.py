@@ -58,6 +58,7 @@ class Member:
     noun: str = ""  # in a sentence; the label if empty
     colours: tuple[str, str] | None = None  # #rrggbb on a light and on a dark page
     rank: int = 0  # place in stacked bars and legends; members of the same rank keep their order
+    group: str = ""  # what its members have in common, by which sums and rules take them
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class Enumeration:
         plain = [name for name in self.members if not self[name].colours]
         if 0 < len(plain) < len(self):
             raise BadDescription(f"{self.name}: {', '.join(plain)}: no colours: expected colours for all members or for none")
+        groups = sorted({self[name].group for name in self.members})
+        if "" in groups[:1] and len(groups) > 1:
+            alone = ", ".join(name for name in self.members if not self[name].group)
+            raise BadDescription(f"{self.name}: {alone}: no group: expected one for all members or for none, such as {groups[1]}")
 
     def __getitem__(self, name: str) -> Member:
         found = self.members[name]
@@ -112,6 +117,10 @@ class Enumeration:
     def ranked(self) -> tuple[str, ...]:
         """The names in the order of stacked bars and legends."""
         return tuple(sorted(self.members, key=lambda name: self[name].rank))
+
+    def of(self, *groups: str) -> tuple[str, ...]:
+        """The members of these groups."""
+        return tuple(name for name in self.members if self[name].group in groups)
 
     @property
     def sentences(self) -> dict[str, str]:

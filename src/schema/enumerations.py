@@ -17,23 +17,32 @@ SEGMENT = Enumeration("Segment", "Segments", "Where a transaction's latency goes
     "responder": Member("caches that answer probes", "caches that answer probes", colours=("#e15759", "#e15759")),
 })
 
+# Groups of miss classes.
+SIZE = "size"  # no other core matters: a larger cache would have held the line, or no core has had it before
+SHARED = "shared"  # another core has written the line
+PERMISSION = "permission"  # the core has the line, but may not write it
+OLDER = "older"  # the core has requested the line before: the access has no cause of its own
+
 MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
-    "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8c7f44"), rank=5),
-    "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4),
-    "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3),
+    "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8c7f44"), rank=5, group=SIZE),
+    "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4,
+                       group=SIZE),
+    "upgrade": Member("the core had the line without permission to write it", noun="upgrades", colours=("#aa3377", "#cf5f9d"), rank=3,
+                      group=PERMISSION),
     "secondary": Member("an older miss or a prefetch of the core had already requested the line; the class of the older miss, if "
                         "there is one, says why the line was absent",
-                        noun="secondary misses", colours=("#667788", "#93a5b8"), rank=3),
+                        noun="secondary misses", colours=("#667788", "#93a5b8"), rank=3, group=OLDER),
     "true_sharing": Member("another core has written bytes of this access since the core had the line",
-                           colours=("#cc3311", "#e8573a"), rank=1),
-    "false_sharing": Member("another core has written other bytes since the core had the line", colours=("#ee8833", "#f5a04f"), rank=2),
+                           colours=("#cc3311", "#e8573a"), rank=1, group=SHARED),
+    "false_sharing": Member("another core has written other bytes since the core had the line", colours=("#ee8833", "#f5a04f"),
+                            rank=2, group=SHARED),
 })
 
 SPIN = "spin"
 WAIT = Enumeration("Wait", "Waits", "What a core waits for at a line: a miss of some class, or another core's write.", {
     **MISS_CLASS.members,
     SPIN: Member("the core iterates a loop around a PAUSE that reads the line", "spinning", noun="spinning on it",
-                   colours=("#44aa99", "#3d9586"), rank=6),
+                   colours=("#44aa99", "#3d9586"), rank=6, group=SPIN),
 }, engine=False)
 
 TIME_KIND = Enumeration("TimeKind", "TimeKinds", "What a core's time is charged to; each tick is charged once.", {

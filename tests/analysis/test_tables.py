@@ -20,6 +20,7 @@ from analysis.figures import ablation
 from analysis.figures.hot_lines import split
 from analysis.filters import of_protocol
 from analysis.locks import OF_PATCHES, lock_of
+from analysis.mosbench import names
 from analysis.tables.differences import kernel_pairs, wait_per_operation
 from analysis.tables.kinds import point_kinds
 from analysis.tables.latency import point_latency
@@ -442,6 +443,16 @@ def test_a_table_with_other_columns_is_reported(name: str, column: str, tmp_path
     run = load(tmp_path / "run")
     assert any(f"exim-distro-12/{name}.parquet cannot be read" in problem and f'"{column}"' in problem for problem in run.problems)
     assert [bool(hot_lines(p)) for p in run.points] == [True, False]
+
+
+@pytest.mark.parametrize("miss", CLASSES)
+def test_a_run_of_a_version_without_a_miss_class_has_no_misses_of_it(miss: str, tmp_path: Path) -> None:
+    file = synthetic_run.write_run(tmp_path / "run", cores=(12,)) / "points" / "exim-distro-12" / "lines.parquet"
+    parquet.write_table(parquet.read_table(file).drop_columns([f"{miss}_stall", f"{miss}_count"]), file)
+    run = load(tmp_path / "run")
+    assert not run.problems and {one["classes"][miss] for one in hot_names(run.points[0])} == {0}
+    assert run.points[0].database.rows(f"SELECT sum({miss}_stall + {miss}_count) AS sum FROM lines") == [{"sum": 0}]
+    assert set(names.waits(file.parent).shared) == {name for name, *_ in synthetic_run.LINES}
 
 
 @pytest.mark.parametrize("folder", ["kernel=pk/cores=24/name=x", "run[1]", "run?", "*"])

@@ -31,6 +31,8 @@ COUNTS = Counters("Counts", "What is counted.", (
     (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("red", "red"))}), "'red': expected #rrggbb"),
     (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", colours=("#ff0000", "#ee0000")), "blue": "b"}),
      "blue: no colours"),
+    (lambda: Enumeration("Colour", "Colours", "x", {"red": Member("r", group="warm"), "blue": "b"}),
+     "blue: no group: expected one for all members or for none, such as warm"),
     (lambda: Table("Rows", "x", ROW, (Column("twice", "narrower", "x"),)), "of narrower: expected a field of Row"),
     (lambda: Table("Rows", "x", ROW, (Column("wide", "narrow", "x"),)), "wide: described twice"),
     (lambda: Table("Rows", "x", ROW, (), internal=("hidden",)), "internal hidden: expected fields of Row"),

@@ -292,7 +292,7 @@ def test_a_lines_table_that_cannot_be_read_is_a_user_error(tmp_path: Path, what:
     if what == "damaged":
         file.write_bytes(b"PAR1 and nothing")
     elif what != "missing":
-        parquet.write_table(pa.table({"name": ["lock"], "spin": [1]}), file)
+        parquet.write_table(pa.table({"name": ["lock"], "cold_stall": [1]}), file)
     with pytest.raises(RunDirectoryError, match=r"lines.parquet: cannot be read \(.*\): expected a finished point"):
         names.waits(tmp_path)
 

@@ -123,10 +123,10 @@ class Run(Job):
         import duckdb
 
         paths.import_analysis()
-        from analysis.database import NAMES
+        from analysis.database import NAMES, with_classes
         from analysis.run_directory import Point
 
-        lines = f"(SELECT *, stall + spin AS waiting FROM {scan(folder / 'lines.parquet')})"
+        lines = f"(SELECT *, stall + spin AS waiting FROM {with_classes(scan(folder / 'lines.parquet'))})"
         whole = Point(folder.name, {}, directory.document(folder / "stats.json") or {}).waiting_fs
         query = LINES.replace("$whole", str(max(whole, 1))).replace("$names", NAMES.replace("$by", "name, kind").replace("$lines", lines))
         found = duckdb.sql(query)
