@@ -14,7 +14,7 @@ import pytest
 import synthetic_run
 from pyarrow import parquet
 
-from analysis import Run, RunDirectoryError, figures, load, tables
+from analysis import Run, RunDirectoryError, figures, load, style, tables
 from analysis.database import Database
 from analysis.maps import maps_of
 from analysis.page import lines
@@ -87,7 +87,11 @@ def test_the_page_loads_no_other_files(whole: Path) -> None:
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:)[^"']+|url\((?!#)[^)]+\)|@import""", page)
 
 
-def test_every_figure_has_title_units_and_legend(whole: Path) -> None:
+UNITS = r"\(%\)|\(µs\)|\(ns|per second|\(thousands\)"
+NO_SERIES = {"ink", "muted", "grid", "page", "dark", "onheat"}  # roles of text, axes and background
+
+
+def test_every_figure_has_title_units_and_a_legend_for_several_colours(whole: Path) -> None:
     page = (whole / "report.html").read_text(encoding="utf-8")
     found = re.findall(r'<figure id="([^"]+)">(.*?)</figure>', page, flags=re.DOTALL)
     kinds = {name.split("-p-")[0] for name, _ in found}
@@ -96,8 +100,9 @@ def test_every_figure_has_title_units_and_legend(whole: Path) -> None:
         text = visible(body)
         assert re.search("<h3>[^<]+</h3>", body), name
         assert "figcaption" in body, name
-        assert re.search(r"\(%\)|\(µs\)|\(ns|per second|\(thousands\)", text), name
-        assert "legend_" in body or "share of all waiting (%)" in text or "time in use (%)" in text, name
+        assert re.search(UNITS, text), f"{name}: no axis with a unit: expected a label with one of (%), (µs), (ns), (thousands), per second"
+        series = set(re.findall(r"var\(--(\w+)\)", body)) & set(style.PALETTE) - NO_SERIES
+        assert "legend_" in body or len(series) <= 1, f"{name}: no legend of {sorted(series)}: expected style.legend_above"
 
 
 def test_the_page_shows_the_difference_between_two_kernels(whole: Path) -> None:
