@@ -17,10 +17,10 @@ from moscope.config.routing import (
     route_hops,
     up_down,
 )
-from moscope.config.topology import check_edges, distances, hop_histogram, make, names, neighbours
+from moscope.config.topology import check_edges, distances, hop_histogram, make, names, neighbours, only_chips
 
-SIZES = {"twisted_ladder": [8], "straight_ladder": [8], "magnycours_2p": [4], "magnycours_4p": [8]}
-NAMED = [(n, c) for n in names() for c in SIZES.get(n, [1, 2, 3, 4, 5, 8, 12])]
+ANY = (1, 2, 3, 4, 5, 8, 12)  # docs/extending/topology.md
+NAMED = [(n, c) for n in names() for c in (ANY if only_chips(n) is None else [only_chips(n)])]
 
 
 def edges_of(text: str) -> tuple[Edge, ...]:
@@ -44,6 +44,10 @@ def test_a_named_topology_is_connected_and_routed_without_cycles(name: str, chip
     edges = make(name, chips)
     check_edges(edges, chips)
     assert is_sound(compute(Routing(), edges, chips), edges, chips)
+
+
+def test_a_topology_of_a_fixed_size_says_which() -> None:
+    assert [only_chips(name) for name in ("twisted_ladder", "magnycours_2p", "ring")] == [8, 4, None]
 
 
 @pytest.mark.parametrize("name", ["straight_ladder", "magnycours_4p", "mesh", "fully_connected"])

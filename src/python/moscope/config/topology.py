@@ -151,6 +151,11 @@ def registered_in(name: str) -> str:
     return _entry(name)[0].__module__
 
 
+def only_chips(name: str) -> int | None:
+    """The number of chips that a topology is for; None: any."""
+    return _entry(name)[1]
+
+
 def make(name: str, chips: int) -> tuple[Edge, ...]:
     generator, fixed = _entry(name)
     if fixed is not None and fixed != chips:
