@@ -12,6 +12,7 @@ import pytest
 from moscope.config import dram, load_machine
 from moscope.config.dram import dram_json
 from moscope.errors import UserError
+from moscope.schema.hierarchy import replacement_policies
 
 BASE = "from opteron48 import machine as base\nfrom moscope.config import *\n"
 
@@ -88,7 +89,6 @@ def test_a_value_given_by_set_has_that_as_its_source() -> None:
          "96KiB"),
         ("l2.size=500KiB", "not a power of two"),
         ("l3.size=5000000B", "not a power of two: expected 3MiB or 6MiB"),
-        ("l1d.replacement=mru", "one of fifo, lru"),
         ("probe_filter.l3_ways=48", "48 of 48 ways: expected 1 to 47"),
         ("probe_filter.l3_ways=7", "not a power of two"),
         ("topology=strait_ladder", "such as straight_ladder"),
@@ -137,6 +137,10 @@ def test_a_value_given_by_set_has_that_as_its_source() -> None:
 )
 def test_a_wrong_option_is_answered_with_what_is_expected(text: str, says: str) -> None:
     assert re.search(says, refused("opteron48", text)), refused("opteron48", text)
+
+
+def test_an_unknown_replacement_policy_is_answered_with_those_of_the_engine() -> None:
+    assert refused("opteron48", "l1d.replacement=mru").endswith(f": expected one of {', '.join(replacement_policies())}")
 
 
 @pytest.mark.parametrize("text", ["l3.size=5MiB", "l3.size=1B", "l3.ways=47", "l2.size=500KiB", "l1d.size=3GiB"])
