@@ -117,7 +117,7 @@ def test_each_option_of_a_command_is_on_a_page() -> None:
     found = options()
     assert ("--in-flight",) in found["protocol check"]
     missing = [f"{name} {forms[0]}" for name, all_forms in found.items() for forms in all_forms if not named & set(forms)]
-    assert not missing, missing
+    assert not missing, f"no page in docs/ names {', '.join(missing)}: expected each option in the page that describes its command"
 
 
 @pytest.mark.parametrize("path", [p for p in markdown_pages.pages() if CALL in p.read_text(encoding="utf-8")],
