@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, dataclass_transform
 
-from moscope.schema.describe import check_sentence
+from moscope.schema.describe import BadDescription, check_sentence
 from moscope.schema.errors import ConfigError, suggest
 from moscope.schema.units import LEAVES, Count, Cycles, Flag, Frequency, Name, ProtocolName, Quantity, Size, Time, Width
 
@@ -60,7 +61,11 @@ class Described(metaclass=_Keyed):
     units_in_names: ClassVar[bool] = True  # the engine's names of its fields end in their units
 
     def __init_subclass__(cls) -> None:
-        dataclasses.dataclass(frozen=True)(cls)
+        try:
+            dataclasses.dataclass(frozen=True)(cls)
+        except TypeError as error:  # such as a field without a default below one with a default
+            file = getattr(sys.modules.get(cls.__module__), "__file__", None) or cls.__module__
+            raise BadDescription(f"{file}: {cls.__name__}: {error}: expected fields without a default above the others") from None
 
     def __post_init__(self) -> None:
         for name, kind in field_kinds(type(self)).items():

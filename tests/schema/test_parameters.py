@@ -4,6 +4,7 @@
 
 import pytest
 
+from moscope.schema.describe import BadDescription
 from moscope.schema.emit import cpp, markdown
 from moscope.schema.errors import ConfigError
 from moscope.schema.parameters import Described, Group, check_limits, engine_json, param
@@ -27,6 +28,18 @@ def test_texts_become_quantities_and_the_engines_values() -> None:
     oven = Oven(warm_up="7ns")  # type: ignore[arg-type]
     check_limits(oven)
     assert engine_json(oven) == {"racks": 2, "warm_up_fs": 7_000_000, "tray_bytes": 64, "fan": True, "mode": "bake"}
+
+
+def test_a_field_without_a_default_below_one_with_a_default_is_refused_with_file_and_group() -> None:
+    with pytest.raises(BadDescription) as raised:
+        class Grill(Described):
+            """A grill."""
+
+            bars: Count = param("bars", default=Count(2, "seen"))
+            length: Size = param("of a bar")
+
+    assert str(raised.value).startswith(f"{__file__}: Grill: non-default argument 'length' follows")
+    assert str(raised.value).endswith(": expected fields without a default above the others")
 
 
 @pytest.mark.parametrize("values, says", [
