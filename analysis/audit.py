@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.database import connect
-from analysis.described import DEVICE, MISS_CLASS, SEGMENT, SHARED, WRITES
+from analysis.described import DEVICE, FS_PER_US, MISS_CLASS, SEGMENT, SHARED, WRITES
 from analysis.exports.base import recorded
 from analysis.run_directory import Point
 from moscope.parquet import quoted, scan
@@ -167,5 +167,5 @@ def text(made: dict[str, Any]) -> Iterator[str]:
         for broken in one["contradictions"]:
             yield f"  {broken['transactions']:,} violate: {broken['rule']}"
             for example in broken["examples"]:
-                yield (f"    {example['issued'] / 10**9:.6f} us, core {example['core']}: {example['class']} {example['kind']} of "
+                yield (f"    {example['issued'] / FS_PER_US:.6f} us, core {example['core']}: {example['class']} {example['kind']} of "
                        f"{example['line']:#x} ({example['name']}) by {example['function']}")

@@ -10,14 +10,11 @@ from typing import Any
 
 from analysis import paper
 from analysis.database import FILES, Database, readable
+from analysis.described import FS_PER_MS
 from moscope import jsonio
 from moscope.errors import MOST_NAMES
 from moscope.failures import expected
 from moscope.runs import shape
-
-FS_PER_S = 10**15
-FS_PER_MS = 10**12
-FS_PER_US = 10**9
 
 
 class RunDirectoryError(ValueError):

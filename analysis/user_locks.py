@@ -35,6 +35,7 @@ from statistics import median
 from typing import Any
 
 from analysis.database import connect
+from analysis.described import FS_PER_NS, FS_PER_US
 from analysis.exports.base import recorded
 from analysis.locks import lock_of
 from analysis.run_directory import Point
@@ -42,7 +43,6 @@ from moscope.parquet import scan
 from moscope.wording import percent
 
 SCHEMA = "moscope.locks/1"
-NS, US = 10**6, 10**9
 COLUMNS = ("line", "va", "core", "kind", "user", "issued", "latency", "exposed", "function", "inlined", "name", "name_kind", "walk",
            "buffer_wait", "pc")  # of transactions; those of earlier versions lack some
 USER_TOP = 1 << 47
@@ -57,7 +57,7 @@ STORING = re.compile(r"atomic.*(::|_)(store|clear)\b", re.IGNORECASE)
 WAITING = re.compile(r"lock_wait|wait_private|slow|contended|futex", re.IGNORECASE)
 # Condition variables, whose words are counts and queues.
 CONDITION = re.compile(r"pthread_cond_|cond(ition_)?var", re.IGNORECASE)
-TURN = 100 * NS  # a spinning core attempts again within this time after it has lost the line
+TURN = 100 * FS_PER_NS  # a spinning core attempts again within this time after it has lost the line
 OFTEN = 10  # of the reads that are tests, one in so many is the last one before an attempt
 FEW = 3  # fewer failures than this may not happen by chance
 # Locks that several may hold, and attempts that do not wait.
@@ -455,14 +455,15 @@ def text(made: dict[str, Any]) -> Iterator[str]:
     yield f"{made['point']}: {_count(len(made['locks']), 'lock')} of user programs"
     for one in made["locks"][:20]:
         yield f"{percent(one['wait_share'], 1):>8}  {one['name']}  {one['type'] or one['kind']}, at {one['virtual_address']:#x}"
-        held = "" if one["held"] is None else f", held {one['held'] / NS:,.0f} ns (median of {_count(one['held_known'], 'known hold')})"
+        held = "" if one["held"] is None else (f", held {one['held'] / FS_PER_NS:,.0f} ns (median of "
+                                               f"{_count(one['held_known'], 'known hold')})")
         waiters, wait = "", "how long cores waited is not known"
         if one["waited"] is not None:
             waiters = f", {one['waiters']:.2f} waiting on average"
-            wait = f"a wait takes {one['waited'] / NS:,.0f} ns, the longest {one['waited_longest'] / NS:,.0f} ns"
+            wait = f"a wait takes {one['waited'] / FS_PER_NS:,.0f} ns, the longest {one['waited_longest'] / FS_PER_NS:,.0f} ns"
         yield f"         {_count(one['acquisitions'], 'acquisition')} by {_count(one['cores'], 'core')}{waiters}{held}; {wait}"
         distance = "" if one["hops"] is None else f" over {one['hops']:.1f} links on average"
         futex = ""
         if one["futex_stall"]:
-            futex = f"; {_count(one['futex_waits'], 'futex wait')}, {one['futex_stall'] / US:,.1f} us stall in futex code"
+            futex = f"; {_count(one['futex_waits'], 'futex wait')}, {one['futex_stall'] / FS_PER_US:,.1f} us stall in futex code"
         yield f"         {_count(one['handoffs'], 'hand-off')} to another core{distance}{futex}"

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from analysis import arrays
 from analysis.comparison import bytes_of_lines, programs
 from analysis.comparison.sides import Measured, differing
-from analysis.described import CLASSES, SPIN, TIME_KIND
-from analysis.run_directory import FS_PER_US, Point
+from analysis.described import CLASSES, FS_PER_MS, FS_PER_S, FS_PER_US, SPIN, TIME_KIND
+from analysis.run_directory import Point
 from analysis.tables.base import Row
 from analysis.tables.differences import without_offset
 from analysis.tables.time_split import causes
@@ -22,7 +22,6 @@ from moscope.runs.statistics import trend
 from moscope.runs.statistics.confidence import Mean, of_point
 
 MOST = 100  # rows of a list; the others are one row
-FS_PER_MS = 10**12
 ROUNDING = 1e-9  # a smaller relative difference is mere rounding, as in the windows' residuals
 # Figures of a point: name, unit, and what they are.
 FIGURES = {
@@ -50,7 +49,7 @@ def figure(p: Point, name: str, counts: bool = False) -> Mean | None:
     shares = [w.get("cycles") or {} for w in windows]
     active = [(1 - float(s.get("idle") or 0)) * t * p.cores for s, t in zip(shares, ticks, strict=True)]
     kernel = [a * float(w.get("kernel_share") or 0) for a, w in zip(active, windows, strict=True)]
-    seconds = [t / 10**15 for t in ticks]
+    seconds = [t / FS_PER_S for t in ticks]
     if name in TIME_KIND.names:
         return of_point(p.record, [float(s.get(name) or 0) * t for s, t in zip(shares, ticks, strict=True)], ticks)
     if name == "spin_cycles":

@@ -11,7 +11,6 @@ from analysis.places import calls
 from analysis.run_directory import Point, RunDirectoryError
 from moscope.parquet import scan
 
-FS_PER_NS = 10**6
 STACKS = """
     WITH sums AS (SELECT waiter_function AS function, waiter_source AS source, waiter_inlined AS inlined, kernel, name,
                          sum(stall)::BIGINT AS stall, sum(spin)::BIGINT AS spin, sum(count)::BIGINT AS count

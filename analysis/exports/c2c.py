@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from analysis.described import DEVICE, WRITES
+from analysis.described import DEVICE, FS_PER_S, WRITES
 from analysis.exports.base import Export, Slice, recorded, transactions
-from analysis.run_directory import FS_PER_S, Point, RunDirectoryError
+from analysis.run_directory import Point, RunDirectoryError
 from analysis.tables.transfers import role_of
 
 LINES = 500

@@ -6,7 +6,8 @@ stacks below half a nanosecond are left out."""
 from collections.abc import Iterator
 
 from analysis.chains import chains
-from analysis.exports.base import FS_PER_NS, Export, Slice, stacks
+from analysis.described import FS_PER_NS
+from analysis.exports.base import Export, Slice, stacks
 from analysis.run_directory import Point
 
 

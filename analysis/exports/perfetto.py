@@ -9,9 +9,9 @@ import json
 from typing import Any
 
 from analysis.database import connect
-from analysis.described import SEGMENT
-from analysis.exports.base import FS_PER_NS, Export, Slice, recorded, transactions
-from analysis.run_directory import FS_PER_US, Point, RunDirectoryError
+from analysis.described import FS_PER_NS, FS_PER_US, SEGMENT
+from analysis.exports.base import Export, Slice, recorded, transactions
+from analysis.run_directory import Point, RunDirectoryError
 from moscope.parquet import scan
 
 MOST = 500_000  # transactions; browsers show a trace of this size

@@ -5,7 +5,8 @@ frame is the name of the line that was waited for; the functions inlined at an i
 import gzip
 from collections.abc import Iterable
 
-from analysis.exports.base import FS_PER_NS, Export, Frame, Slice, Stack, stacks
+from analysis.described import FS_PER_NS
+from analysis.exports.base import Export, Frame, Slice, Stack, stacks
 from analysis.run_directory import Point
 
 # Field numbers of the messages of profile.proto.

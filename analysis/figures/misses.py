@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis import style
-from analysis.described import CLASSES, MISS_CLASS
+from analysis.described import CLASSES, FS_PER_MS, FS_PER_US, MISS_CLASS
 from analysis.figures import Spec
-from analysis.run_directory import FS_PER_MS, FS_PER_US, Point, Run
+from analysis.run_directory import Point, Run
 
 
 def draw(run: Run, wide: bool) -> Figure | None:

@@ -14,13 +14,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.described import LINE
 from analysis.maps import recorded
 from analysis.places import calls
 from analysis.run_directory import Point
 from moscope.naming.layout import DISTANCE
 from moscope.naming.own_code import shown
 
-LINE = 64
 LINES_OF_NAME = 3
 LINES = """SELECT * FROM lines WHERE point = $1 AND (name = $2 OR entry = $2) AND kind = $3
     ORDER BY waiting DESC, line, use LIMIT $4"""

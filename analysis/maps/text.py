@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.chains import by_functions, chains, stores_note
+from analysis.described import FS_PER_US
 from analysis.locks import SITE
 from analysis.maps.advice import advice, unplaced_writers
 from analysis.maps.line_map import Code, LineMap, maps_of
-from analysis.run_directory import FS_PER_US, Point
+from analysis.run_directory import Point
 from moscope import terminal, wording
 from moscope.naming.columns import A_DEVICE
 from moscope.wording import number

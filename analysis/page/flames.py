@@ -4,8 +4,9 @@ function that called it. Without scripts the whole is shown; with them a click o
 
 from analysis.chains import Chain, by_functions, chains, sampled, stores_note
 from analysis.chains.tree import Call, placed, tree
+from analysis.described import FS_PER_US
 from analysis.page.markup import NARROW_SPACE, code, esc, number, percent
-from analysis.run_directory import FS_PER_US, Point
+from analysis.run_directory import Point
 from moscope.naming.own_code import INLINED, is_program
 
 ROW = 20  # pixels

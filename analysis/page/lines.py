@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import episodes, style
-from analysis.described import CLASSES, SPIN
+from analysis.described import CLASSES, FS_PER_US, SPIN
 from analysis.figures.hot_lines import seen, split
 from analysis.page import flames, maps
 from analysis.page.markup import NARROW_SPACE, code, esc, number, percent, table
 from analysis.places import CALLED, calls
-from analysis.run_directory import FS_PER_US, Point
+from analysis.run_directory import Point
 from analysis.tables import transfers
 from analysis.tables.base import NO_WRITER
 from analysis.tables.lines import hot_lines

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
-from analysis.run_directory import FS_PER_US, Point
+from analysis.described import FS_PER_US
+from analysis.run_directory import Point
 
 Table = dict[str, list[Any]]
 Row = dict[str, Any]

@@ -3,7 +3,8 @@
 
 from collections.abc import Callable
 
-from analysis.run_directory import FS_PER_US, Point, Run
+from analysis.described import FS_PER_US
+from analysis.run_directory import Point, Run
 from analysis.tables.base import Row, Table, key, once, table
 
 QUEUE = ("queue", "in_packets", "out_packets", "dropped_no_buffer", "in_waiting_mean", "in_waiting_most", "in_buffers_least",

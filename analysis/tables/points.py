@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The figures of each point, and of each of its windows."""
 
+from analysis.described import FS_PER_MS
 from analysis.run_directory import Run
 from analysis.tables.base import Table, key, table
 
@@ -17,7 +18,7 @@ def points(run: Run) -> Table:
 def windows(run: Run) -> Table:
     """One row per repeated window."""
     return table(("window", "ops", "ms", "throughput_per_s"), (
-        (*key(p), n, w.get("ops"), int(w.get("ticks") or 0) / 10**12, w.get("throughput_per_s"))
+        (*key(p), n, w.get("ops"), int(w.get("ticks") or 0) / FS_PER_MS, w.get("throughput_per_s"))
         for p in run.points for n, w in enumerate(p.record.get("windows") or [], 1)))
 
 

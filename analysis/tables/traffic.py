@@ -2,10 +2,9 @@
 """Traffic on links and in DRAM, and what the probe filters decided."""
 
 from analysis import filters
-from analysis.run_directory import FS_PER_S, Point, Run
+from analysis.described import FS_PER_S, LINE
+from analysis.run_directory import Point, Run
 from analysis.tables.base import Table, key, table
-
-LINE_BYTES = 64
 
 
 def point_links(p: Point) -> list[tuple[int, int, float, float]]:
@@ -31,7 +30,7 @@ def point_nodes(p: Point) -> list[tuple[int, float, float]]:
     for n, dram in enumerate(p.machine.get("dram") or []):
         channels = dram.get("channels") or []
         clocks = sum(c.get("clocks", 0) for c in channels)
-        moved = sum(c.get("reads", 0) + c.get("writes", 0) for c in channels) * LINE_BYTES
+        moved = sum(c.get("reads", 0) + c.get("writes", 0) for c in channels) * LINE
         found.append((n, moved / 1e9 / (p.window_fs / FS_PER_S) if p.window_fs else 0.0,
                       sum(c.get("busy", 0) for c in channels) / clocks if clocks else 0.0))
     return found

@@ -2,10 +2,9 @@
 """Locks of user programs (analysis/user_locks.py); of points with recorded transactions."""
 
 from analysis import user_locks
+from analysis.described import FS_PER_NS, FS_PER_US
 from analysis.run_directory import Point, Run
 from analysis.tables.base import Row, Table, key, once, table
-
-NS, US = 10**6, 10**9
 
 
 @once
@@ -13,8 +12,8 @@ def point_user_locks(p: Point) -> list[Row]:
     """Times by their unit; the largest first. Without recorded transactions, or with those of earlier versions, there are none."""
     if not user_locks.known(p):
         return []
-    return [{**one, "stall_us": one["stall"] / US, "spin_us": one["spin"] / US, "futex_us": one["futex_stall"] / US,
-             **{f"{name}_ns": None if one[name] is None else one[name] / NS for name in ("held", "waited", "waited_longest")}}
+    return [{**one, "stall_us": one["stall"] / FS_PER_US, "spin_us": one["spin"] / FS_PER_US, "futex_us": one["futex_stall"] / FS_PER_US,
+             **{f"{name}_ns": None if one[name] is None else one[name] / FS_PER_NS for name in ("held", "waited", "waited_longest")}}
             for one in user_locks.locks(p)]
 
 

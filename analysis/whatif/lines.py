@@ -16,9 +16,10 @@ from itertools import groupby
 from typing import Any
 
 from analysis.arrays import INDEX
+from analysis.described import LINE
 from analysis.locks import SITE, lock_of
 from analysis.maps.advice import by_different_cores, is_lock
-from analysis.maps.line_map import LINE, Area, LineMap, maps_of, whole_name
+from analysis.maps.line_map import Area, LineMap, maps_of, whole_name
 from analysis.run_directory import Point
 from moscope.naming.layout import DISTANCE
 

@@ -14,7 +14,6 @@ import machine_system
 
 CONSOLE = "system.pc.com_1.device"  # what gem5 calls the file
 STEP_FS = 10**13
-FS_PER_S = 10**15
 
 job = machine_system.job_file()
 # Ruby takes accesses without timing only past its caches; these are empty until the region begins.
@@ -37,7 +36,8 @@ def executed(cpus):
 
 def watch(cpus):
     """Tells how far it is, and of the texts to watch for the first that the guest has shown."""
-    machine_system.say(f"progress: at {m5.curTick() / FS_PER_S:.3f} s, {executed(cpus)} instructions in {drive.seconds():.1f} s")
+    seconds = m5.curTick() / machine_system.FS_PER_S
+    machine_system.say(f"progress: at {seconds:.3f} s, {executed(cpus)} instructions in {drive.seconds():.1f} s")
     with open(os.path.join(m5.options.outdir, CONSOLE), "rb") as file:
         shown = file.read()
     return next((f"the console shows: {text}" for text in job["watch"] if text.encode() in shown), None)

@@ -13,10 +13,10 @@ import re
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from moscope.schema.constants import FS_PER_S
 from moscope.schema.errors import ConfigError
 
 _NUMBER = re.compile(r"\s*([+-]?\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)\s*\Z")
-FEMTOSECONDS_PER_SECOND = 10**15
 _MAX = 2**62  # everything ends up in signed 64-bit integers of the engine
 
 
@@ -109,7 +109,7 @@ class Frequency(Quantity):
 
     @property
     def period(self) -> Fraction:
-        return Fraction(FEMTOSECONDS_PER_SECOND) / self.amount
+        return Fraction(FS_PER_S) / self.amount
 
 
 class Time(Quantity):

@@ -11,11 +11,12 @@ import pytest
 import synthetic_run
 
 from analysis.database import connect
-from analysis.maps.line_map import LINE, Area, Byte, LineMap
+from analysis.maps.line_map import Area, Byte, LineMap
 from analysis.whatif import lines
 from moscope.errors import UserError
 from moscope.runs.statistics.confidence import COUNT_ERROR
 from moscope.runs.whatif import gain, main
+from moscope.schema.constants import LINE
 
 
 def line(*areas: Area, waited: tuple[int, ...] = ()) -> LineMap:

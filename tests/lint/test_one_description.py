@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What src/schema describes is written down nowhere else: no list of an enumeration's names, no second declaration of a
-described type, no second layout of a record. Tests and pages may name values: a test says what it expects, and pages are
-compared with the descriptions (tests/schema/test_pages.py)."""
+described type, no second layout of a record, no second value of a constant. Tests and pages may name values: a test says
+what it expects, and pages are compared with the descriptions (tests/schema/test_pages.py)."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from moscope import paths
-from moscope.schema import catalogue
+from moscope.schema import catalogue, constants
 from moscope.schema.describe import Counters, Enumeration, Record
 
 ROOT = paths.root()
@@ -21,10 +21,13 @@ FOLDERS = ("src", "analysis", "configs", "workloads", "kernels")
 ENOUGH = 3  # names of one enumeration side by side are a list of them
 ENUMERATIONS = [d for d in catalogue.ALL.values() if isinstance(d, Enumeration)]
 RECORDS = [d for d in catalogue.ALL.values() if isinstance(d, Record | Counters)]
+CONSTANTS = {name for name in vars(constants) if name.isupper()}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 DECLARED = re.compile(r"\b(enum\s+)?(?:struct|class)\s+(\w+)(?:\s+final)?\s*(?::[^;{]*)?\{")
 # Lists that are not of the described values, although they share words with them.
 OTHERS: dict[str, str] = {
+    "configs/dram/_jedec.py": "tables of DRAM standards are also executed without the package",
+    "configs/gem5/machine_system.py": "gem5 runs it, without the package",
     "src/mem/ruby/protocol/gem5/script_player.hh": "gem5 compiles it, which has no headers of the build",
     "src/python/moscope/protocol/check.py": "abilities of a protocol, one of them DMA, under the names of accesses",
     "src/python/moscope/gem5/random_test.py": "the abilities of a protocol that gem5's tester leaves out",
@@ -41,6 +44,9 @@ def names_listed(words: list[str]) -> str | None:
 
 def python_faults(text: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Assign) and not any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
+            again = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)} & CONSTANTS
+            yield from (f"{node.lineno}: the constant {name}" for name in sorted(again))
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             elements, firsts = node.elts, [e.elts[0] for e in node.elts if isinstance(e, ast.Tuple) and e.elts]
         elif isinstance(node, ast.Dict):
@@ -105,6 +111,8 @@ def test_what_is_described_is_written_nowhere_else() -> None:
     (".py", 'SEGMENTS = ("queue", "cache", "crossbar", "link")\n'),
     (".py", 'LABELS = {"cold": "Cold", "capacity": "Capacity", "upgrade": "Upgrade"}\n'),
     (".py", 'PAIRS = np.dtype([("writer", "<u8"), ("waiter", "<u8"), ("address_space", "<u8"), ("stall", "<i8"), ("spin", "<i8")])\n'),
+    (".py", "LINE = 64\n"),
+    (".py", "FS_PER_S, FS_PER_MS = 10**15, 10**12\n"),
     (".cc", 'constexpr const char *kNames[] = {"busy", "idle",\n    "core", "memory"};\n'),
     (".hh", "enum class Kind { cold, capacity, // had it\n upgrade };\n"),
     (".hh", "struct TransactionRecord {\n    long issued;\n};\n"),

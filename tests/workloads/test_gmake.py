@@ -13,7 +13,7 @@ from moscope.errors import UserError
 from moscope.guest import initramfs
 from moscope.mosbench import main
 from moscope.runs import options
-from moscope.runs.windows import FS_PER_MS
+from moscope.schema.constants import FS_PER_MS
 
 Moscope = Callable[..., Any]
 

@@ -17,9 +17,7 @@ from moscope import buildproto, patience
 from moscope.cli import Shared
 from moscope.config import ConfigError, Machine, Time, blamed, elaborate, load_machine
 from moscope.errors import ProtocolError, SimulatorBug, UserError
-
-FS_PER_S = 10**15
-FS_PER_NS = 10**6
+from moscope.schema.constants import FS_PER_NS
 
 Phase = dict[str, Any]
 

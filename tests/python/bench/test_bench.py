@@ -14,7 +14,8 @@ from moscope.bench import filter as bench_filter
 from moscope.bench import memory as bench_memory
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_NS, prepare
+from moscope.experiment import prepare
+from moscope.schema.constants import FS_PER_NS
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 

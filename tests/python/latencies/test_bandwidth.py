@@ -7,10 +7,11 @@ import pytest
 
 from moscope.cli import Shared
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_S, Subject, prepare
+from moscope.experiment import Subject, prepare
 from moscope.latencies import steady
 from moscope.latencies.bandwidth import Bandwidth, loads, measure
 from moscope.latencies.steady import Counted
+from moscope.schema.constants import FS_PER_S
 from moscope.wording import decimals
 
 PAIR = ("chips=2", "topology=0-1")  # two chips of two cores and one link

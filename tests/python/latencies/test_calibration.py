@@ -10,8 +10,9 @@ import pytest
 
 from moscope import buildproto, paths
 from moscope.config import elaborate, load_machine, walk
-from moscope.experiment import FS_PER_NS, FS_PER_S, Subject
+from moscope.experiment import Subject
 from moscope.latencies.bandwidth import loads, measure
+from moscope.schema.constants import FS_PER_NS, FS_PER_S
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
 

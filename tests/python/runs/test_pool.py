@@ -18,7 +18,7 @@ from moscope.gem5.binary import Gem5Died
 from moscope.protocol.check import Broken
 from moscope.runs import job, pool
 from moscope.runs.options import Plan
-from moscope.runs.windows import FS_PER_MS
+from moscope.schema.constants import FS_PER_MS
 from moscope.schema.errors import ConfigError
 
 MakePlan = Callable[..., Plan]

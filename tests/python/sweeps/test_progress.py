@@ -14,7 +14,7 @@ from moscope import jsonio
 from moscope.cli import Shared
 from moscope.guest import kernel
 from moscope.runs import options, pool
-from moscope.runs.windows import FS_PER_MS
+from moscope.schema.constants import FS_PER_MS
 from moscope.sweeps import display, jobs, main, speeds
 from moscope.sweeps import points as planning
 from moscope.sweeps.jobs import run

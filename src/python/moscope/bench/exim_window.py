@@ -20,7 +20,7 @@ from moscope.config import load_machine
 from moscope.runs import checkpoints, engine, lines, options, point
 from moscope.runs.guest import Guest, done
 from moscope.runs.inputs import Gatherer
-from moscope.runs.windows import FS_PER_US
+from moscope.schema.constants import FS_PER_US
 
 TITLE, UNIT = "window of exim on 48 cores", "guest instruction"
 WORKLOAD, KERNEL, CORES = "exim", "distro", "48"

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from moscope import paths
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_NS, Phase, Subject, check_done, slowness_is_a_user_error
+from moscope.experiment import Phase, Subject, check_done, slowness_is_a_user_error
+from moscope.schema.constants import FS_PER_NS, LINE
 
 if TYPE_CHECKING:
     from analysis.filters import Filter
 
-LINE = 64
 SCHEMA = "moscope.bench.filter/1"
 # The part of the accesses from which the length of the measurement is estimated, and the part that precedes it, uncounted.
 ESTIMATED_FROM, WARM = 0.1, 0.5

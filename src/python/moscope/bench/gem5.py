@@ -12,8 +12,9 @@ from typing import Any
 
 from moscope.bench.point import measured
 from moscope.cli import Shared
-from moscope.gem5 import binary, figures, points, programs
+from moscope.gem5 import binary, points, programs
 from moscope.runs import job, options
+from moscope.schema.constants import FS_PER_MS
 
 SCHEMA = "moscope.bench.gem5/1"
 # The goal that the project has set itself.
@@ -37,7 +38,7 @@ def side(point: dict[str, Any]) -> dict[str, float]:
     """The figures of the window. Points of moscope have them in `windows`; the point's own `host_s` includes the boot."""
     window = point["windows"][0] if "windows" in point else point
     return {"mips": window["instructions"] / window["host_cpu_s"] / 1e6, "instructions": window["instructions"], "host_s": window["host_s"],
-            "host_cpu_s": window["host_cpu_s"], "simulated_ms": window["ticks"] / figures.FS_PER_MS, "busy": 1 - window["cycles"]["idle"]}
+            "host_cpu_s": window["host_cpu_s"], "simulated_ms": window["ticks"] / FS_PER_MS, "busy": 1 - window["cycles"]["idle"]}
 
 
 def document(machine: str, version: str, ours: dict[str, Any], theirs: dict[str, Any], load: list[float]) -> dict[str, Any]:

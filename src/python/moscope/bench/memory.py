@@ -16,9 +16,9 @@ from moscope.config import machine_names
 from moscope.errors import MoscopeError, SimulatorBug, UserError
 from moscope.experiment import Phase, Subject, prepare
 from moscope.latencies.rows import cache_sizes
+from moscope.schema.constants import LINE
 from moscope.wording import number
 
-LINE = 64
 MIB = 1 << 20
 SCHEMA = "moscope.bench.memory/1"
 # The share of a load's accesses that must be of its kind.

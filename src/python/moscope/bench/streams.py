@@ -6,9 +6,10 @@ lines that the loops read and write per second; the read of a line before it is 
 
 from typing import Any
 
-from moscope.experiment import FS_PER_NS, Subject
+from moscope.experiment import Subject
 from moscope.latencies import steady
 from moscope.latencies.bandwidth import PAGE, region_bytes, scattered_page
+from moscope.schema.constants import FS_PER_NS
 from moscope.wording import decimals
 
 SCHEMA = "moscope.bench.streams/1"

@@ -13,12 +13,11 @@ from typing import Any
 from moscope.gem5 import trace
 from moscope.gem5.binary import Ran
 from moscope.runs.options import Point
+from moscope.schema.constants import FS_PER_MS, FS_PER_S, FS_PER_US
 from moscope.schema.enumerations import TIME_KIND
 
 # Messages of the scripts when they reach these points.
 REGION_BEGINS, WINDOW_BEGINS = "region: begins", "region: window begins"
-FS_PER_MS = 10**12
-FS_PER_S = 10**15
 INSTRUCTIONS = re.compile(r"^system\.cpu\d*\.(?:commitStats0\.numInsts|numInsts|committedInsts)$")
 BUSY_PART = re.compile(r"^system\.cpu\d*\.exec_context\.thread_0\.notIdleFraction$")
 
@@ -51,7 +50,7 @@ def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, co
     busy = min(seen.instructions * cycle_fs / time, seen.not_idle)
     idle, stalled = 1 - seen.not_idle, seen.not_idle - busy
     cycles = dict(zip(TIME_KIND.names, (busy, idle, 0.0, stalled), strict=True))
-    per_op = seen.not_idle * time / 10**9 / seen.operations if seen.operations and kernel is None else None
+    per_op = seen.not_idle * time / FS_PER_US / seen.operations if seen.operations and kernel is None else None
     return {
         "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)",
         "cores": point.cores,

@@ -21,6 +21,7 @@ from moscope.guest import initramfs, kernel
 from moscope.naming import elf, image
 from moscope.runs.guest import LONGEST_S
 from moscope.runs.options import APPEND, Plan, Point, sized
+from moscope.schema.constants import FS_PER_S
 
 CONSOLE, GEM5_CONSOLE = "console.txt", "system.pc.com_1.device"
 # The number of characters that gem5's loader has room for.
@@ -84,7 +85,7 @@ def measure(gem5: binary.Gem5, plan: Plan, point: Point, folder: Path) -> dict[s
             loads=loads(point, machine, nodes, root.path, end, place), memory=firmware.memory_map(nodes),
             boot_parameters=firmware.BOOT_PARAMETERS, io_apic=firmware.Processors(point.cores, 1).io_apic, cores=point.cores,
             warmup_fs=point.warmup, window_fs=point.window, watch=[booting.PANIC, initramfs.SCRIPT_ENDED],
-            longest_fs=LONGEST_S * figures.FS_PER_S)
+            longest_fs=LONGEST_S * FS_PER_S)
         try:
             ran = binary.run(gem5, "boot_kernel.py", [str(path)], folder)
         finally:

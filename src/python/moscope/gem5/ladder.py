@@ -9,7 +9,8 @@ from typing import Any
 from moscope.experiment import Subject
 from moscope.gem5 import binary, job
 from moscope.gem5.job import Answer, ScriptedAccess
-from moscope.latencies.rows import LINE, LOADS, ROUNDS, Level, measuring_core, ranges_of
+from moscope.latencies.rows import LOADS, ROUNDS, Level, measuring_core, ranges_of
+from moscope.schema.constants import LINE
 
 # Time between loads. A walk over a few homes returns to each home at regular intervals, which must not coincide with
 # its refresh (every 7.8 us): with 5 us, walks over three homes met a refresh at almost every load.

@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 from moscope.gem5.job import ScriptedAccess
+from moscope.schema.constants import LINE
 
-LINE = 64
 # Weights of the operations. Flushes are rare, because they empty the caches that the others fill.
 OPS = {"ld": 44, "st": 30, "if": 12, "rmw": 12, "flush": 2}
 LINES_PER_NODE = {"tiny": (4, 8), "machine": (8, 24)}

@@ -19,7 +19,8 @@ from moscope.errors import UserError
 from moscope.experiment import Subject
 from moscope.latencies import steady
 from moscope.latencies.references import bandwidth_references
-from moscope.latencies.steady import LINE, cached_lines, lines_to_fill
+from moscope.latencies.steady import cached_lines, lines_to_fill
+from moscope.schema.constants import LINE
 from moscope.schema.counters import LOST, LOST_FOR_LACK_OF_REQUESTS
 from moscope.wording import decimals, percent
 

@@ -19,9 +19,9 @@ from moscope.config.routing import route_hops
 from moscope.errors import UserError
 from moscope.experiment import Subject, check_segments, slowness_is_a_user_error
 from moscope.latencies.references import latency_references
+from moscope.schema.constants import LINE
 from moscope.traces.document import walk_document
 
-LINE = 64
 TRACED = 64  # loads recorded with every message
 LOADS = 256
 ROUNDS = 3  # walks over a buffer until its lines have settled in their level

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from moscope.errors import UserError
-from moscope.experiment import FS_PER_NS, FS_PER_S, Subject, slowness_is_a_user_error
+from moscope.experiment import Subject, slowness_is_a_user_error
 from moscope.latencies.rows import cache_sizes
+from moscope.schema.constants import FS_PER_NS, FS_PER_S, LINE
 
-LINE = 64
 FILL = 1.3
 # The first window, and the part of it by which a warm-up precedes it.
 WINDOW_FS, WARM = 200_000 * FS_PER_NS, 0.25

@@ -19,6 +19,7 @@ from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE as PAGE_BYTES
 from moscope.naming.rows import CLASSES, DEVICE_PC, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
 from moscope.naming.user import USER_TOP
+from moscope.schema.constants import LINE
 from moscope.schema.enumerations import SPIN
 
 # The path of an object takes many reads of guest memory. Only this many lines, those with the most waiting, have objects and fields,
@@ -140,7 +141,7 @@ class Samples:
         The lines of a group were reached through the same page of the same address space while the page had the same description."""
         rows = self._rows
         chosen = np.flatnonzero((rows["va"] > 0) & (rows["va"] < USER_TOP) & (rows["flags"] & WALK == 0)
-                                & (rows["va"] % PAGE_BYTES // layout.LINE == rows["line"] % PAGE_BYTES // layout.LINE))
+                                & (rows["va"] % PAGE_BYTES // LINE == rows["line"] % PAGE_BYTES // LINE))
         key = [rows["line"][chosen] // PAGE_BYTES, rows["va"][chosen] // PAGE_BYTES, rows["address_space"][chosen],
                rows["flags"][chosen] & PAGE_KNOWN, *(rows[f"page_{part}"][chosen] for part in PAGE)]
         mixed = np.zeros(len(chosen), np.uint64)

@@ -17,8 +17,8 @@ from moscope.naming.tasks import TABLE_MASK
 from moscope.naming.unwind import chains
 from moscope.naming.unwind.activations import Activation, Thread, activations
 from moscope.naming.user import Program, Variable
+from moscope.schema.constants import LINE
 
-LINE = 64
 OUTLINED = re.compile(r"\.(_omp_fn\.\d+|omp_outlined(_debug__)?(\.\d+)?)$")  # the body of a parallel region of OpenMP
 Linked = Callable[[int, int], tuple[Program, int] | None]
 Threads = Mapping[int, list[Thread]]  # by page table

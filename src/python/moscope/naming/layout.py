@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from moscope.schema.constants import LINE
+
 if TYPE_CHECKING:
     from moscope.naming.columns import Named, Samples
     from moscope.naming.rows import Rows
 
-LINE = 64
 # How many lines get a layout: those with the most waiting overall, and some of each of the names with the most waiting.
 LINES, NAMES, LINES_OF_NAME = 100, 20, 3
 DISTANCE = re.compile(r"\+0x([0-9a-f]+)$")

@@ -33,9 +33,9 @@ from moscope.naming.unwind import orc
 from moscope.naming.unwind.chains import Unwinder
 from moscope.naming.user import USER_TOP, Program, Users
 from moscope.naming.vmalloc import Mapped
+from moscope.schema.constants import LINE
 
 T = TypeVar("T")
-LINE = 64
 KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # the low bits of page->mapping
 UNMARKED = ("boot memory", "kernel page", "unknown")  # kinds as which the kernel's own page tables appear

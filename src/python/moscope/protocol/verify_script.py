@@ -22,12 +22,13 @@ from moscope.protocol.counterexample import write
 from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Played, Player, outcome
 from moscope.protocol.counterexample.shrink import Shrinker
 from moscope.protocol.counterexample.write import Origin
+from moscope.schema.constants import LINE
 from moscope.traces.files import write_whole
 from moscope.traces.script import place_name
 
 MOMENT_FS = 5_000_000_000  # 5 us
 PATIENT_FS = 10**15
-LINE, WORD = 64, 8
+WORD = 8
 # A store past the caches is COMMIT if it writes the whole line, and IO if it writes a part.
 OPS = {"LD": "ld", "ST": "st", "IFETCH": "if", "FLUSH": "flush", "COMMIT": "nt", "IO": "nt"}
 

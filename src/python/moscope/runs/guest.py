@@ -15,10 +15,10 @@ from moscope.boot.session import FATAL, fatal, panic_reason, reset_by_panic, tai
 from moscope.errors import GuestDied, MoscopeError, WorkloadFailed
 from moscope.guest import initramfs
 from moscope.runs.engine import System
+from moscope.schema.constants import FS_PER_MS, FS_PER_S
 
 STEP_MS = 200
 OBSERVED_EVERY_FS = 200 * 10**9  # 200 us of simulated time
-FS_PER_S, FS_PER_MS = 10**15, 10**12
 # A core is busy if it executes more than 1/BUSY_PART of the instructions of the busiest core in each of BUSY_MS milliseconds.
 BUSY_MS, BUSY_PART = 2, 4
 # The guest's watchdog: the limit for any wait, in simulated time.

@@ -21,7 +21,7 @@ from moscope.guest import kernel
 from moscope.runs import functions, own_program
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
 from moscope.runs.statistics.confidence import FEWEST_BATCHES
-from moscope.runs.windows import FS_PER_MS
+from moscope.schema.constants import FS_PER_MS
 from moscope.schema.errors import ConfigError
 from moscope.schema.units import Size, Time
 

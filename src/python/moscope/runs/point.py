@@ -32,6 +32,7 @@ from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.over_time import OverTime
 from moscope.runs.own_program import WORK_BEGINS, may_have_crashed, status_of
 from moscope.runs.whatif import pages
+from moscope.schema.constants import FS_PER_MS
 from moscope.workloads import Results, registry
 
 Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows, "Recorded"]
@@ -39,7 +40,7 @@ EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
 RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_function
          ORDER BY sum(stall + spin) DESC, waiter_function"""
 MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are maxima, not sums
-STATUS_WITHIN = 200 * windows.FS_PER_MS  # simulated time in which the shell prints the status of a program that has ended
+STATUS_WITHIN = 200 * FS_PER_MS  # simulated time in which the shell prints the status of a program that has ended
 # With a time for --begin, the shell first prints this marker, and the time counts from there: the serial console takes tens of
 # milliseconds to accept a command. The typed command does not contain the marker itself.
 STARTS, SAY_STARTS = "moscope: starts", "echo moscope: 'starts'"
@@ -221,7 +222,7 @@ def begin(guest: Guest, point: Point, probes: functions.Probes | None = None) ->
 
 def begin_text(begin: str | int | None) -> str:
     if isinstance(begin, int):
-        return f"{begin / windows.FS_PER_MS:g}ms"
+        return f"{begin / FS_PER_MS:g}ms"
     if begin == BUSY:
         return "all cores run"
     if begin and begin.startswith(functions.CALL):
@@ -344,4 +345,4 @@ def document(point: Point, measured: list[windows.Moment], hottest: lines.Hottes
     return {"workload": point.workload, "operation": point.operation, "kernel": point.kernel, "cores": point.cores, **figures, **until,
             "bottleneck": lines.bottleneck(figures, names), "top_lines": hottest.lines(stall),
             "top_names": names, "verified": bool(point.family), "begin": begin,
-            "warmup_ms": point.warmup / windows.FS_PER_MS, "command": point.command, "kernel_image": chosen.document()}
+            "warmup_ms": point.warmup / FS_PER_MS, "command": point.command, "kernel_image": chosen.document()}

@@ -22,7 +22,7 @@ from moscope.errors import MoscopeError, SimulatorBug
 from moscope.failures import killed
 from moscope.runs.guest import Progress
 from moscope.runs.job import Job
-from moscope.runs.windows import FS_PER_MS
+from moscope.schema.constants import FS_PER_MS
 
 # Host memory that is reserved for a point: for the machine, for each core, and for each core's accesses in a millisecond of the
 # windows, which are kept until their lines are named. Other points get the rest.

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from moscope.errors import UserError
 from moscope.runs.statistics import confidence, trend
+from moscope.schema.constants import FS_PER_MS, FS_PER_NS, FS_PER_S, FS_PER_US
 from moscope.schema.enumerations import TIME_KIND
 from moscope.wording import number, percent
 
-FS_PER_S, FS_PER_MS, FS_PER_US, FS_PER_NS = 10**15, 10**12, 10**9, 10**6
 KINDS = TIME_KIND.names
 
 

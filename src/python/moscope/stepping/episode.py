@@ -11,13 +11,14 @@ from typing import Any
 from moscope import jsonio, paths
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
-from moscope.experiment import FS_PER_NS, Subject
+from moscope.experiment import Subject
 from moscope.runs import shape
+from moscope.schema.constants import FS_PER_NS, LINE
 from moscope.schema.enumerations import ACCESS_KIND, DEVICE, SEGMENT
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
 from moscope.traces.document import vnet_types
-from moscope.traces.script import LINE, OPS
+from moscope.traces.script import OPS
 
 FILE = "episodes.parquet"
 SCRIPT_OPS = dict(zip(ACCESS_KIND.members, OPS, strict=True))

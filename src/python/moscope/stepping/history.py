@@ -6,12 +6,13 @@ from typing import Any
 
 from moscope.errors import UserError
 from moscope.experiment import Subject
+from moscope.schema.constants import LINE
 from moscope.stepping import machine as drawing
 from moscope.stepping import protocol
 from moscope.stepping.spec import Spec
 from moscope.stepping.subject import prepared
 from moscope.traces.document import described, document, run_phase, script_phase, with_remarks
-from moscope.traces.script import LINE, ScriptAccess, parse
+from moscope.traces.script import ScriptAccess, parse
 from moscope.traces.text import is_request
 
 Document = dict[str, Any]

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from typing import Any
 
-from moscope.experiment import FS_PER_NS
+from moscope.schema.constants import FS_PER_NS
 from moscope.traces.draw import Box, Drawing, Head, Line, Text, text_width
 from moscope.traces.plan import Arrow, Lane, Plan
 from moscope.traces.text import (

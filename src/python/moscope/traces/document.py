@@ -10,9 +10,10 @@ from typing import Any
 from moscope import patience
 from moscope.config.bindings import role_by_name, roles_of
 from moscope.errors import ProtocolError, UserError
-from moscope.experiment import FS_PER_NS, Phase, Subject, check_segments
+from moscope.experiment import Phase, Subject, check_segments
+from moscope.schema.constants import FS_PER_NS, LINE
 from moscope.traces.remarks import place_in_order, remarks
-from moscope.traces.script import LINE, WORD_BYTES, ScriptAccess
+from moscope.traces.script import WORD_BYTES, ScriptAccess
 
 Document = dict[str, Any]
 # A request of a checked script that is older than this is stuck: the scripts have few accesses, so no request waits that long for

@@ -5,7 +5,8 @@ never sends; and whose value it found."""
 from collections.abc import Sequence
 from typing import Any
 
-from moscope.traces.script import LINE, WORD_BYTES, MessageDelay
+from moscope.schema.constants import LINE
+from moscope.traces.script import WORD_BYTES, MessageDelay
 
 Document = dict[str, Any]
 WRITES = ("st", "rmw", "nt")

@@ -23,11 +23,11 @@ from typing import NoReturn
 
 from moscope.config import Machine
 from moscope.errors import UserError
+from moscope.schema.constants import LINE
 
 OPS = {"ld": "load", "st": "store", "if": "instruction fetch", "rmw": "locked read-modify-write", "flush": "flush",
        "nt": "non-temporal store", "ldu": "uncached load"}
 CACHED_OPS = [op for op in OPS if op not in ("nt", "ldu")]  # the operations that gem5's ports support
-LINE = 64
 WORD_BYTES = 8
 # Lines named by letters lie side by side from here on in their node's memory: different sets of every cache.
 LETTERS_AT = 0x10000

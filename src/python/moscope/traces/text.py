@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from moscope.experiment import FS_PER_NS
+from moscope.schema.constants import FS_PER_NS, LINE
 from moscope.schema.enumerations import SEGMENT
 from moscope.traces.document import is_home
 from moscope.traces.remarks import line_names, line_of, remarks, value_text
-from moscope.traces.script import LINE, OPS
+from moscope.traces.script import OPS
 
 Document = dict[str, Any]
 

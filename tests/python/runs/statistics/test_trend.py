@@ -8,7 +8,8 @@ from random_series import series
 
 from moscope.runs import windows
 from moscope.runs.statistics import trend
-from moscope.runs.windows import FS_PER_MS, Moment
+from moscope.runs.windows import Moment
+from moscope.schema.constants import FS_PER_MS
 
 
 def counts(values: list[float]) -> list[float]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from moscope.experiment import FS_PER_NS
 from moscope.protocol.counterexample.replay import Candidate, Delay, Outcome, Played, Player
-from moscope.traces.script import LETTERS_AT, LINE
+from moscope.schema.constants import FS_PER_NS, LINE
+from moscope.traces.script import LETTERS_AT
 
 T = TypeVar("T")
 SHORT = 3000  # up to this many accesses, single ones are also tried

@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from moscope.experiment import FS_PER_NS
 from moscope.protocol.check import Subject
 from moscope.protocol.counterexample.replay import FIRST_DEVICE, Candidate, Delay, Outcome, Played
+from moscope.schema.constants import FS_PER_NS
 from moscope.traces.script import WORD_BYTES, place_name
 
 INITIAL, NO_ACCESS = -1, -2

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moscope.runs.statistics import confidence
-from moscope.runs.windows import FS_PER_S
+from moscope.schema.constants import FS_PER_S
 
 
 @dataclass(frozen=True)

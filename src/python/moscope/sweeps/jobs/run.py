@@ -15,9 +15,10 @@ from moscope import paths
 from moscope.aside import written_aside
 from moscope.errors import UserError
 from moscope.parquet import scan
-from moscope.runs import checkpoints, directory, inputs, job, options, point, windows
+from moscope.runs import checkpoints, directory, inputs, job, options, point
 from moscope.runs.guest import Progress
 from moscope.runs.pool import machine_bytes, wanted_bytes
+from moscope.schema.constants import FS_PER_MS
 from moscope.sweeps import speeds
 from moscope.sweeps.jobs.base import MB, Job, Planned, Report, Say, edges_of, engine_digest, shared
 from moscope.sweeps.spec import Params, Value, quoted, text
@@ -151,7 +152,7 @@ def work_of(one: options.Point) -> float:
     and a few more if they depend on each other."""
     usual = max(USUAL_WINDOWS, math.ceil(2 * (one.cycle or 0) / one.window))
     count = min(one.windows, usual) if one.until_error else one.windows
-    return 1.0 + (one.warmup + count * one.window) / windows.FS_PER_MS
+    return 1.0 + (one.warmup + count * one.window) / FS_PER_MS
 
 
 def state_of(at: Progress) -> str:
