@@ -19,10 +19,10 @@ from moscope.boot import console, plan
 from moscope.boot.engine import System
 from moscope.errors import GuestDied, MoscopeError, SimulatorBug, TimeEnded, UserError
 from moscope.guest import initramfs
+from moscope.schema.constants import FS_PER_S
 
 STEP_MS = 200
 INTERACTIVE_STEP_MS = 20
-FS_PER_S = 10**15
 END_OF_INPUT = b"\x04"
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 CUT_CONTROL = re.compile(rb"\x1b(\[[0-9;?]*)?\Z")  # one whose rest the guest has yet to send

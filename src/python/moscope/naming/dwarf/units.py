@@ -46,7 +46,7 @@ def number(die: DIE, attribute: str) -> int | None:
     found = die.attributes.get(attribute)
     value: Any = found.value if found else None
     if isinstance(value, list) and value[:1] == [OP_PLUS] and [byte >> 7 for byte in value[1:]] == [1] * (len(value) - 2) + [0]:
-        return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(value[1:]))  # a member's location in DWARF 2
+        value = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(value[1:]))  # a member's location in DWARF 2
     return value if isinstance(value, int) else None
 
 
