@@ -363,6 +363,16 @@ def test_in_a_terminal_the_time_of_an_idle_guest_passes_as_fast_as_the_users(fak
     assert outcome.ended == "quit" and idle_s == pytest.approx(sum(waits[:-1]), rel=0.02) and len(made) == 1
 
 
+def test_a_guest_does_not_make_up_for_a_time_in_which_moscope_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    host_s = [100.0]
+    monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: host_s[0]))
+    pace = session.Pace()
+    host_s[0] += 0.5
+    assert pace.passed() == session.FS_PER_S // 2
+    host_s[0] += 12 * 3600  # longer than simulated time lasts
+    assert pace.passed() == session.FS_PER_S
+
+
 def test_a_script_is_typed_into_a_resumed_shell_also_in_a_terminal(fake: Fake, tmp_path: Path) -> None:
     class Silent(console.Terminal):
         def raw(self) -> Any:

@@ -80,7 +80,9 @@ class Outcome:
 
 class Pace:
     """Real time in ticks: as long as each step is given only the time that has passed, an idle guest's clock is no faster than the
-    user's, and a time in which the guest was slower is not made up for."""
+    user's, and a time in which the guest was slower is not made up for. Nor is one in which this process was stopped (SIGSTOP)."""
+
+    MOST_S = 1  # steps and waits for keys take 20 ms
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -89,7 +91,7 @@ class Pace:
         """Since the last call."""
         now = time.monotonic()
         before, self._last = self._last, now
-        return int((now - before) * FS_PER_S)
+        return int(min(now - before, self.MOST_S) * FS_PER_S)
 
 
 class Session:
