@@ -50,8 +50,8 @@ def test_an_impossible_value_is_refused_under_the_name_of_its_option(tmp_path: P
     assert refusal(tmp_path, kernel=kernel, packages=("ethtool",), initrd=image).startswith("--with: ")
     assert refusal(tmp_path, kernel=kernel, packages=("Not A Package",)).startswith("--with: Not A Package: ")
     assert refusal(tmp_path, kernel=kernel, checkpoint_at="").startswith("--checkpoint-at: ")
-    assert refusal(tmp_path, kernel=kernel, checkpoint_at="\udcff") == "--checkpoint-at: \udcff: is not UTF-8: expected UTF-8"
-    assert refusal(tmp_path, kernel=kernel, append="a=\udce4").startswith("--append: console=ttyS0 a=\udce4: is not UTF-8")
+    assert refusal(tmp_path, kernel=kernel, checkpoint_at="\udcff") == "--checkpoint-at: \udcff: is not valid UTF-8: expected UTF-8"
+    assert refusal(tmp_path, kernel=kernel, append="a=\udce4").startswith("--append: console=ttyS0 a=\udce4: is not valid UTF-8")
     assert refusal(tmp_path, kernel="distrp").startswith("--kernel: no kernel called")
     assert refusal(tmp_path, kernel="").startswith('--kernel: no kernel called ""')
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moscope import jsonio, readable
+from moscope import jsonio, paths, readable
 from moscope.cli import Shared
 from moscope.config import Machine, blamed, load_machine
 from moscope.config.cpu import cpu_json
@@ -135,10 +135,8 @@ def _check_readable(name: str, path: Path) -> None:
 
 def _check_utf8(name: str, text: str) -> None:
     """UserError for bytes that are no UTF-8, which the engine's configuration, a JSON text, cannot hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{name}: {text:.80}: is not UTF-8: expected UTF-8") from error
+    if not paths.is_utf8(text):
+        raise UserError(f"{name}: {text:.80}: is not valid UTF-8: expected UTF-8")
 
 
 def _check_stays(name: str, path: Path, out: Path) -> None:
@@ -236,11 +234,11 @@ def _check_same(shared: Shared, checkpoint: Path, config: dict[str, Any]) -> Non
                         f"{differs}: expected {_none_of(named + changed)}, or a boot from the start")
 
 
-def _check_card(shared: Shared, present: bool, expected: str) -> None:
+def _check_card(shared: Shared, present: bool, needed: str) -> None:
     """UserError for a parameter of a network card that the machine does not have."""
     unused = [text for text in shared.sets if text.partition("=")[0].strip().startswith("nic.")]
     if unused and not present:
-        raise UserError(f"--set {unused[0]:.80}: the machine has no network card: expected {expected}, or no nic.*")
+        raise UserError(f"--set {unused[0]:.80}: the machine has no network card: expected {needed}, or no nic.*")
 
 
 def _none_of(options: Sequence[str]) -> str:
