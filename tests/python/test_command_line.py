@@ -38,8 +38,8 @@ def extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("from moscope.errors import SimulatorBug; raise SimulatorBug('x')", 5, "moscope: simulator bug: x\n"),
     ("raise KeyboardInterrupt", 130, "moscope: interrupted\n"),
     ("import signal; signal.raise_signal(signal.SIGTERM)", 130, "moscope: interrupted\n"),
-    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: expected free space where they "
-     "are written (--out, standard output, the cache)\n"),
+    ("raise OSError(28, 'No space left on device', 'out/a')", 2, "out/a: No space left on device: expected free space for the "
+     "results (--out, standard output, the cache)\n"),
 ])
 def test_each_kind_of_end_has_its_exit_code(extra: Path, capfd: pytest.CaptureFixture[str], body: str, code: int,
                                             text: str) -> None:

@@ -46,7 +46,7 @@ def user_error(error: OSError) -> UserError | None:
     """The error to report for one of the user's disk or path; None for any other."""
     if error.errno in NO_ROOM:
         return UserError(f"{error.filename or 'results'}: {error.strerror}: expected {NO_ROOM[error.errno]} "
-                         "where they are written (--out, standard output, the cache)")
+                         "for the results (--out, standard output, the cache)")
     if error.errno == errno.ENOENT and error.filename is None and not _has_folder():
         return UserError("the working directory: was removed: expected a start in an existing folder")
     if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):

@@ -55,7 +55,7 @@ def locked(name: str) -> Iterator[None]:
         if error.filename != str(path):
             raise
         raise UserError(f"{path}: {error.strerror}: expected "
-                        f"{expected(error, 'a writable cache folder')} (XDG_CACHE_HOME names it)") from error
+                        f"{expected(error, 'a writable cache folder')} (XDG_CACHE_HOME names the cache folder)") from error
 
 
 @contextmanager
