@@ -10,8 +10,8 @@ using namespace moscope::net;
 
 namespace {
 
-/// Answers each request 20 us later, except one in `lose`, which it loses, and one in `repeat`, which it answers twice; one answer in
-/// `spoil` is wrong.
+/// Answers each request 20 us later, except one in `lose`, which it loses, and one in `repeat`, which it answers twice;
+/// one answer in `spoil` is wrong.
 struct Server {
     unsigned lose = 0, repeat = 0, spoil = 0; ///< one in so many; 0: none
     std::uint64_t done = 0, seen = 0;

@@ -2,8 +2,8 @@
 // memcached clients like those of the MOSBENCH paper. Over UDP, each sends a batch of `get`s for a key that does not
 // exist, waits for all answers, at most 100 ms (`time_out_ms`), and sends the next batch. Client i asks server port
 // `port` + i mod `servers`. An answer has the number of a request that waits for it; it is right if it comes from that
-// port and says that the key is missing (memcached, doc/protocol.txt, "UDP protocol"). A request counts once: its answer is
-// right or wrong, or it times out.
+// port and says that the key is missing (memcached, doc/protocol.txt, "UDP protocol"). A request counts once: its
+// answer is right or wrong, or it times out.
 #include <algorithm>
 #include <bit>
 #include <set>
