@@ -36,8 +36,8 @@ def dumps(document: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The document in a text. ValueError for what is not JSON, and for integers with more digits than 64 bits have, which cannot be
-    divided as others; for Python, NaN and 1e999 (infinity) are numbers, too."""
+    """The document in a text. ValueError for what is not JSON, and for integers with more digits than 64 bits have, because a division
+    of such an integer may overflow; for Python, NaN and 1e999 (infinity) are numbers, too."""
     try:
         return json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_of_64_bits)
     except RecursionError:
