@@ -30,7 +30,8 @@ class Sweep:
 
     `points`: a row per point, with its parameters, `status`, figures, `seconds` and `error`. `lines`: per point, the lines of
     memory that cost most, for jobs that have them; else no columns. `failed`: for each failed point its `error`, and the
-    `command` that repeats it. `document`: the JSON object of `moscope sweep --json`.
+    `command` that repeats it. `document`: the JSON object of `moscope sweep --json`; its `findings` are the points of `protocol
+    check` with a violation or a protocol error, which have not failed.
     """
 
     path: Path
