@@ -109,6 +109,13 @@ def test_libraries_of_the_system_are_told_from_the_programs_own_by_their_folder(
     assert Program("name", Path(path)).of_system == of_system
 
 
+def test_a_librarys_folder_is_that_in_the_guest_wherever_the_hosts_copy_is(tmp_path: Path) -> None:
+    names = {"/usr/lib/libc.so.6": tmp_path / "tree/libc.so.6", "/run/moscope/programs/counter": Path("/usr/lib/counter.so")}
+    users = Users(cast(Tasks, Loaded([])), names, lambda _: tmp_path / "copy")
+    found = [users.program(f"overlay:{name}") for name in (*names, "/usr/lib/libz.so.1")]
+    assert [one and one.of_system for one in found] == [True, False, True]
+
+
 def test_of_two_programs_of_one_name_the_one_in_the_same_folder_is_taken(tmp_path: Path) -> None:
     names = {"/run/moscope/counter": "own", "/run/moscope/programs/counter": "users", "libc.so.6": "library"}
     users = Users(cast(Tasks, Loaded([])), {name: tmp_path / file for name, file in names.items()})

@@ -38,12 +38,12 @@ class Variable:
 
 
 class Program:
-    """One program's file; without symbols if it cannot be read."""
+    """One program's file; without symbols if it cannot be read. `place`: its path in the guest, if it has another one there."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, place: str = "") -> None:
         self.name = name
         self.fixed = False
-        self.of_system = bool(OF_SYSTEM.match(str(path)))
+        self.of_system = bool(OF_SYSTEM.match(place or str(path)))
         self.segments: list[elf.Segment] = []
         self.thread_local = 0  # bytes of a thread's block of variables
         self.symbols = SymbolTable([])
@@ -201,12 +201,12 @@ class Users:
                 self._found[file] = self._of_name(max(names, key=lambda one: _in_common(one.split("/"), parts)))
             else:
                 copy = self._other(file) if self._other else None
-                self._found[file] = Program(parts[-1], copy) if copy else None
+                self._found[file] = Program(parts[-1], copy, "/".join(parts)) if copy else None
         return self._found[file]
 
     def _of_name(self, name: str) -> Program:
         if name not in self._programs:
-            self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name])
+            self._programs[name] = Program(name.rsplit("/", 1)[-1], self._paths[name], name)
         return self._programs[name]
 
     def place(self, address: int, cr3: int) -> tuple[Program, Place] | None:
