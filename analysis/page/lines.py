@@ -199,8 +199,8 @@ def section(p: Point) -> str:
             '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
             'are one entry, with the number of those that cores waited for. Percentages of writers are shares of the transactions '
-            'that follow a write by another core; those of waiters are shares of the waiting for the entry. Open an entry to see '
-            'its bytes and its pairs of writer and waiter.'
+            'that follow a write by another core or a device; those of waiters are shares of the waiting for the entry. Open an entry '
+            'to see its bytes and its pairs of writer and waiter.'
             f'{_reach(p, lines)}</p><div class="legend">{keys}</div>{listed}{_single(p)}</figure>')
 
 

@@ -62,7 +62,7 @@ def waiting(name: dict[str, Any]) -> str:
 def places(name: dict[str, Any]) -> list[str]:
     """The source lines that write a name, wait for it, or call what waits; code without debug information by function. If no source
     line is known, or each has a small share, the functions with the largest shares. No writers if little of the waiting follows a
-    write by another core."""
+    write by another core or a device."""
     found = []
     for key, verb in PLACES.items():
         if key == "written_at" and not has_writers(name):
