@@ -194,7 +194,7 @@ def load(path: str | Path, copied: bool = True) -> Run:
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
                   for r in (record or {}).get("points") or [] if isinstance(r, dict) and _is_point(r, "run.json", problems)]
         if points:
-            problems.append("the folders of the points are missing: only what run.json has of the points is there")
+            problems.append("the folders of the points are missing: only the results in run.json are known")
     if record is None and not points:
         raise RunDirectoryError(f"{path}: has neither run.json nor a finished point: expected the folder that `moscope run --out` wrote")
     workloads, kernels = ([str(key[n]) for key in listed] for n in (0, 1))
