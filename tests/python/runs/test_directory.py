@@ -88,6 +88,13 @@ def test_times_of_other_options_are_written_as_options(plan: MakePlan) -> None:
                                                    for p in before.points]))
 
 
+def test_scripts_that_differ_are_not_written_out(plan: MakePlan) -> None:
+    before = plan(1, 2)
+    directory.open_for(replace(before, points=[replace(p, image="#!/bin/sh\nmake\n") for p in before.points]))
+    with pytest.raises(UserError, match=r"\(another image\)"):
+        directory.open_for(replace(before, points=[replace(p, image="#!/bin/sh\nmake all\n") for p in before.points]))
+
+
 def test_two_or_more_threads_are_the_same_option_and_one_is_another(plan: MakePlan) -> None:
     directory.open_for(plan(1, threads=2))
     assert directory.open_for(plan(1, threads=8)) == {}

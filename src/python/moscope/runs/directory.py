@@ -139,7 +139,9 @@ def _change(name: str, before: Any, now: Any) -> str:
     option = {"packages": "with"}.get(name, name)
     given = {"machine", "set", "seed", *(field.name for field in fields(Options)), "with"}
     shown = f"--{option.replace('_', '-')}" if option in given else option
-    return "" if before == now else f"{shown} {_value(name, before)}, not {_value(name, now)}"
+    if before == now:
+        return ""
+    return f"another {shown}" if "\n" in f"{before}{now}" else f"{shown} {_value(name, before)}, not {_value(name, now)}"  # a script
 
 
 def _value(name: str, value: Any) -> str:
