@@ -104,6 +104,13 @@ def test_a_byte_of_a_global_has_the_name_of_its_index_and_field(tmp_path: Path, 
     assert named(program, "calls.0") == "work::calls" and program.notes == []
 
 
+@pytest.mark.parametrize("flags", [["-gdwarf-2", "-gstrict-dwarf"], ["-gdwarf-4"], ["-gdwarf-5"]])
+def test_a_bit_field_has_its_name_at_each_of_its_bytes(tmp_path: Path, flags: list[str]) -> None:
+    text = "struct bits { int before; unsigned a : 3, b : 7, c : 14, d : 8; } field; int main(void) { return field.d; }"
+    program = Program("program", compiled(tmp_path, text, *flags))
+    assert [named(program, "field", offset) for offset in range(3, 8)] == [f"field.{name}" for name in ("before", "a", "b", "c", "d")]
+
+
 def typed(program: Program, symbol: str, offset: int = 0) -> str:
     place = program.symbols.at((program.symbols.address(symbol) or 0) + offset)
     assert place is not None

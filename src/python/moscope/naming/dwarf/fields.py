@@ -157,7 +157,7 @@ class Types:
         for child in children(die):
             if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "DW_AT_declaration" in child.attributes:
                 continue  # methods, nested types, static members
-            bit = number(child, "DW_AT_data_bit_offset")
+            bit = _first_bit(child, self.shape(type_of(child)).size)
             first = bit // 8 if bit is not None else number(child, "DW_AT_data_member_location")
             if first is None and "DW_AT_data_member_location" in child.attributes or first is None and not union and (
                     "DW_AT_external" in child.attributes):
@@ -190,6 +190,15 @@ class Types:
 def _held(kind: DIE | None) -> DIE | None:
     """A member's type; of a buffer for an object, the type of the object."""
     return (template_type(kind) or kind) if kind is not None and BUFFER.match(text(kind, "DW_AT_name")) else kind
+
+
+def _first_bit(member: DIE, size: int) -> int | None:
+    """Where a bit field of a type with this size begins, from the beginning of the structure; None for another member. DWARF 2 and 3
+    count from the highest bit of the word that holds it (DWARF 3, section 5.6.6)."""
+    above, at, bits = (number(member, name) for name in ("DW_AT_bit_offset", "DW_AT_data_member_location", "DW_AT_bit_size"))
+    if above is None or bits is None:
+        return number(member, "DW_AT_data_bit_offset")
+    return 8 * ((at or 0) + (number(member, "DW_AT_byte_size") or size)) - above - bits
 
 
 def language(die: DIE) -> int | None:
