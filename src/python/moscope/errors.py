@@ -67,7 +67,8 @@ class BuildFailed(MoscopeError):
     kind = "the build failed"
 
 
-KINDS = {kind.__name__: kind for kind in (UserError, ProtocolError, GuestDied, WorkloadFailed, SimulatorBug, BuildFailed)}
+KINDS = {kind.__name__: kind
+         for kind in (UserError, ProtocolError, GuestDied, TimeEnded, WorkloadFailed, SimulatorBug, BuildFailed)}
 
 
 def kind_of(error: MoscopeError) -> str:

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 
 from moscope import errors
-from moscope.errors import GuestDied, SimulatorBug, UserError
+from moscope.errors import GuestDied, SimulatorBug, TimeEnded, UserError
 from moscope.gem5.binary import Gem5Died
 from moscope.protocol.check import Broken
 from moscope.runs import job, pool
@@ -110,6 +110,14 @@ def test_an_error_of_a_class_derived_from_user_error_is_a_user_error(plan: MakeP
 def test_each_error_has_the_nearest_kind_that_it_derives_from() -> None:
     found = [errors.kind_of(e) for e in (ConfigError("a", "b"), UserError("x"), Broken("x", {}), Gem5Died("x"), errors.MoscopeError("x"))]
     assert found == ["UserError", "UserError", "ProtocolError", "SimulatorBug", "SimulatorBug"]
+
+
+def test_a_point_that_reaches_the_end_of_simulated_time_was_stopped_and_did_not_die(plan: MakePlan) -> None:
+    said = f"print(json.dumps({{'error': '{errors.kind_of(TimeEnded('late'))}', 'text': 'late'}})); sys.exit(4)"
+    (failed,) = Runner(plan(1), lambda _: said).run()
+    assert failed.report() == "moscope: the guest was stopped: fake-distro-1: late" and failed.exit_code == 4
+    (again,) = errors.of_failures(errors.failures([failed]))
+    assert type(again) is TimeEnded
 
 
 def test_an_interruption_ends_all_processes(plan: MakePlan) -> None:
