@@ -32,5 +32,7 @@ def test_what_of_a_run_cannot_be_read_is_named(tmp_path: Path, capfd: pytest.Cap
     assert cli.main(["compare", str(whole), str(damaged)]) == 0
     said = f"{point.name}/stats.json is left out: its cores[0].window: expected a number"
     assert capfd.readouterr().err.splitlines() == [f"{damaged}: {said}"]
+    assert cli.main(["compare", str(damaged), str(damaged)]) == 0
+    assert capfd.readouterr().err.splitlines() == [f"{damaged}: {said}"], "once, although both sides have it"
     assert sides.side(point).problems == [said]
     assert sides.side(other).problems == []

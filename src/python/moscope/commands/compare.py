@@ -39,9 +39,8 @@ def compare(shared: Shared,
     try:
         wanted = condition.parse(fail_if) if fail_if is not None else None
         left, right = sides.side(a), sides.side(b)
-        for one in (left, right):
-            for problem in one.problems:
-                shared.say(f"{one.path}: {problem}")
+        for problem in dict.fromkeys(f"{one.path}: {problem}" for one in (left, right) for problem in one.problems):
+            shared.say(problem)
         matched, alone = sides.matched(left, right)
         if not matched:
             raise UserError(sides.unmatched(left, right))
