@@ -22,6 +22,7 @@ from analysis.database import Database
 from analysis.described import DEVICE, MISS_CLASS, SEGMENT
 from analysis.exports import c2c
 from analysis.exports.base import Frame, frames
+from moscope import paths
 
 NS, US = 10**6, 10**9
 LINE = 0x1000
@@ -211,6 +212,11 @@ def test_the_share_of_a_line_is_of_the_hitms_of_all_lines(point: Point, tmp_path
     (line,) = csv.DictReader(io.StringIO(exported(point, "c2c")["c2c-lines.csv"].decode()))
     assert line["Cacheline"] == f"{LINE:#x}" and line["Hitm %"] == "25.00%"
     assert {row["line"] for row in c2c.records(point, "line, pc", "line, pc")} == {LINE}, "memory does not grow with the other lines"
+
+
+def test_the_documents_say_how_many_lines_the_tables_of_c2c_have() -> None:
+    (row,) = (line for line in (paths.root() / "docs/analysis.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `c2c` |"))
+    assert f"the {c2c.LINES} lines with the most HITMs at most" in row
 
 
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])
