@@ -20,6 +20,16 @@ struct PacketHeader {
 };
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
+/// What a failed write should have found, as `expected` of src/python/moscope/failures.py.
+const char *expected(int error) {
+    switch (error) {
+    case ENOSPC: return "free space";
+    case EDQUOT: return "free space within the quota";
+    case EFBIG: return "a higher limit of file sizes (ulimit -f)";
+    default: return "a writable file";
+    }
+}
+
 } // namespace
 
 Pcap::Pcap(const std::string &path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
@@ -60,9 +70,10 @@ void Pcap::put(net::Bytes frame, Tick at) {
 }
 
 void Pcap::flush() {
-    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
-        throw UserError(path_ + ": cannot be written: " + std::strerror(errno) +
-                        ": expected a file system with space left");
+    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0) {
+        const int error = errno;
+        throw UserError(path_ + ": cannot be written: " + std::strerror(error) + ": expected " + expected(error));
+    }
 }
 
 } // namespace moscope::dev

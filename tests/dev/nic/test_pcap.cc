@@ -2,6 +2,11 @@
 // A capture file that cannot be written whole is reported, and not left short.
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.hh"
@@ -18,8 +23,28 @@ TEST(Pcap, AFullFileSystemIsReportedWithTheFile) {
         pcap.write(net::Frame(60), 1, 1);
         FAIL() << "nothing was reported";
     } catch (const UserError &e) {
-        EXPECT_EQ(std::string(e.what()).rfind("/dev/full: cannot be written: ", 0), 0u) << e.what();
+        EXPECT_STREQ(e.what(), "/dev/full: cannot be written: No space left on device: expected free space");
     }
+}
+
+TEST(Pcap, AFileAboveTheLimitOfSizesIsNotAFullFileSystem) {
+    const auto path = (std::filesystem::temp_directory_path() / ("pcap" + std::to_string(getpid()))).string();
+    const auto before = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit low{24, limit.rlim_max}; // the header of the file
+    std::string said;
+    try {
+        Pcap pcap(path);
+        setrlimit(RLIMIT_FSIZE, &low);
+        pcap.write(net::Frame(60), 1, 1);
+    } catch (const UserError &e) {
+        said = e.what();
+    }
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, before);
+    std::filesystem::remove(path);
+    EXPECT_EQ(said, path + ": cannot be written: File too large: expected a higher limit of file sizes (ulimit -f)");
 }
 
 } // namespace
