@@ -113,6 +113,13 @@ def test_points_of_a_program_that_has_run_nowhere_have_no_estimate() -> None:
 
 
 @pytest.mark.usefixtures("recorded")
+def test_the_estimate_of_a_random_test_counts_its_start_beside_its_operations() -> None:
+    few, many = (jobs.find("protocol check").plan({"protocol": "MSI", "cores": 4, "ops": ops}, print) for ops in (10, 1000))
+    speeds.record([(Point({}, few), {"seconds": 0.2, "figures": {}})])
+    assert 0.2 < speeds.estimate([(many.kind, many.work)]).seconds < 0.3, "not a hundred times as long"
+
+
+@pytest.mark.usefixtures("recorded")
 def test_what_points_took_here_counts_more_than_what_they_took_on_another_host() -> None:
     speeds.file().write_text(json.dumps({"run exim with 1 cores": {"seconds": 7.0, "work": 1.0}}))
     assert speeds.estimate([("run exim with 1 cores", 2.0)]) == speeds.Estimate(14.0, elsewhere=0, unknown=0)
