@@ -19,7 +19,8 @@ import duckdb
 
 from analysis import arrays
 from analysis.described import MISS_CLASS, SPIN
-from moscope.parquet import quoted, scan
+from moscope.parquet import TEXT, TRUTH, WHOLE, held, holds, quoted, scan, unreadable
+from moscope.schema.records import TRANSACTIONS
 
 FILES = ("lines", "pairs", "transfers")
 # Files that some runs lack, with their columns.
@@ -42,6 +43,19 @@ _ADDED = {"lines": {"va": "UBIGINT", "address_space": "UBIGINT", '"fetch"': "BOO
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
+# What columns hold whose types are not given above: whole numbers but for these.
+_TEXTS = ("name", "kind", "object", "field", "class", "writer_function", "waiter_function", "supplier", "process")
+_OTHERS = {"pairs": {"kernel": TRUTH}, "stacks": {"frames": f"lists of {TEXT}"}}
+
+
+def _held(name: str) -> dict[str, str]:
+    """What the columns of a file hold."""
+    typed = {**OPTIONAL.get(name, {}), **_ADDED.get(name, {})}
+    return {**{column: TEXT if column in _TEXTS else WHOLE for column in (*NEEDED[name], *(OF_CLASSES if name == "lines" else ()))},
+            **{column.strip('"'): holds(kind) for column, kind in typed.items()}, **_OTHERS.get(name, {})}
+
+
+HELD = {**{name: _held(name) for name in NEEDED}, **dict.fromkeys(("transactions", "episodes"), held(TRANSACTIONS))}
 # The class with the most stall; among several, the one with the most misses, then the first in the order of their description.
 # Secondary misses of a line with another class do not count: the class of the older miss says why the line was not there. Those of a line
 # without another class waited for prefetches.
@@ -162,13 +176,8 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def readable(file: Path, columns: Iterable[str] = ()) -> str:
-    """Empty, or why the file cannot be read as Parquet, or as the table of its name with these columns besides."""
-    wanted = ", ".join(f'"{column}"' for column in (*NEEDED.get(file.stem, ()), *columns)) or "1"
-    try:
-        duckdb.execute(f"SELECT {wanted} FROM {scan(file)} LIMIT 0")
-    except duckdb.Error as error:
-        return str(error).splitlines()[0]
-    return ""
+    """Empty, or why the file cannot be read as Parquet, or as the table of its name with these columns besides, all of their types."""
+    return unreadable(file, HELD.get(file.stem, {}), (*NEEDED.get(file.stem, ()), *columns))
 
 
 def shares(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:

@@ -242,6 +242,7 @@ class Column:
     of: str
     sentence: str
     unit: str = ""
+    type: str = "text"  # or bool, or that of a field
     replaces: bool = False  # the file has it in place of the field's own columns
 
     def __post_init__(self) -> None:
@@ -275,7 +276,8 @@ class Table:
         for f in self.record.fields:
             own = [c for c in self.computed if c.of == f.name]
             if f.name not in self.internal and not any(c.replaces for c in own):
-                found += [Column(name, f.name, sentence, f.unit) for name, sentence in f.columns.items()]
+                kind = "bool" if f.flags else "text" if f.values else f.type
+                found += [Column(name, f.name, sentence, f.unit, kind) for name, sentence in f.columns.items()]
             found += own
         return found
 

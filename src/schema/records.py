@@ -41,7 +41,7 @@ TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed
 ))
 
 TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRANSACTION, (
-    Column("latency", "done", "from issued to the answer; null for a `buffer_wait`", "fs", replaces=True),
+    Column("latency", "done", "from issued to the answer; null for a `buffer_wait`", "fs", type="i64", replaces=True),
     Column("name", "line", "name of the line, as in lines.parquet; lines of two kinds of memory may have the same name"),
     Column("name_kind", "line", "its kind of memory, as in lines.parquet"),
     Column("function", "pc", "function of the instruction, as in pairs.parquet"),
@@ -56,9 +56,9 @@ TRANSACTIONS = Table("Transactions", "The columns of transactions.parquet.", TRA
     Column("supplier", "supplier", "the type of controller from which the line came, as the protocol reports it; `own`: it reports none",
            replaces=True),
     Column("secondary_miss", "supplier_number",
-           "an older access or a prefetch of its core to the line served it too; its class is `secondary`"),
+           "an older access or a prefetch of its core to the line served it too; its class is `secondary`", type="bool"),
     Column("probes", "probes", "probe and invalidation messages, one for each receiver; null for a `buffer_wait`",
-           replaces=True),
+           type="u16", replaces=True),
     Column("supplier_state", "supplier_state", "the supplier's state of the line when it sent the line", replaces=True),
 ), internal=("use",))
 

@@ -255,6 +255,17 @@ def test_every_format_is_in_the_commands_help_and_completion() -> None:
     assert all(re.search(rf"\b{name} \(|or {name}", said) for name in exports.names())
 
 
+@pytest.mark.parametrize("column, values, said", [
+    ("walk", "text", 'column "walk" holds text, not true or false'), ("core", "text", 'column "core" holds text, not whole numbers'),
+    ("kind", 5, 'column "kind" holds whole numbers, not text'), ("issued", 0.5, 'column "issued" holds DOUBLE, not whole numbers'),
+    ("name", [5], 'column "name" holds lists of whole numbers, not text')])
+@pytest.mark.parametrize("to", ["c2c", "perfetto"])
+def test_a_column_of_another_type_is_refused(point: Point, tmp_path: Path, to: str, column: str, values: object, said: str) -> None:
+    parquet.write_table(pa.Table.from_pylist([{**one, column: values} for one in ACCESSES]), tmp_path / "transactions.parquet")
+    with pytest.raises(RunDirectoryError, match=rf"transactions.parquet: cannot be read \({said}\): expected the file that the run wrote"):
+        exported(point, to)
+
+
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])
 def test_transactions_with_other_columns_are_refused(point: Point, tmp_path: Path, to: str) -> None:
     parquet.write_table(pa.table({"core": [1]}), tmp_path / "transactions.parquet")

@@ -445,6 +445,15 @@ def test_a_table_with_other_columns_is_reported(name: str, column: str, tmp_path
     assert [bool(hot_lines(p)) for p in run.points] == [True, False]
 
 
+@pytest.mark.parametrize("name, column", [("lines", "use"), ("pairs", "stall"), ("transfers", "to_chip")])
+def test_a_table_with_a_column_of_another_type_is_reported(name: str, column: str, tmp_path: Path) -> None:
+    file = synthetic_run.write_run(tmp_path / "run", cores=(1,)) / "points" / "exim-distro-1" / f"{name}.parquet"
+    table = parquet.read_table(file)
+    parquet.write_table(table.set_column(table.column_names.index(column), column, table[column].cast("string")), file)
+    run = load(tmp_path / "run")
+    assert run.problems == [f'exim-distro-1/{name}.parquet cannot be read (column "{column}" holds text, not whole numbers)']
+
+
 @pytest.mark.parametrize("miss", CLASSES)
 def test_a_run_of_a_version_without_a_miss_class_has_no_misses_of_it(miss: str, tmp_path: Path) -> None:
     file = synthetic_run.write_run(tmp_path / "run", cores=(12,)) / "points" / "exim-distro-12" / "lines.parquet"

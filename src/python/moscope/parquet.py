@@ -3,7 +3,13 @@
 path as a pattern, and a folder called `kernel=pk` as a column."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+
+from moscope.schema.describe import Table
+
+WHOLE, TEXT, TRUTH = "whole numbers", "text", "true or false"
+INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 
 
 def quoted(text: str) -> str:
@@ -19,3 +25,34 @@ def pattern(file: Path) -> str:
 def scan(file: Path) -> str:
     """The table, to be put behind FROM."""
     return f"read_parquet({quoted(pattern(file))}, hive_partitioning = false)"
+
+
+def holds(kind: str) -> str:
+    """What a column of a type of DuckDB holds; empty if it has no value, so that its type says nothing."""
+    if kind.endswith("[]"):
+        return f"lists of {holds(kind[:-2]) or 'nothing'}"
+    if INTEGER.fullmatch(kind):
+        return WHOLE
+    return {"VARCHAR": TEXT, "BOOLEAN": TRUTH, '"NULL"': ""}.get(kind, kind)
+
+
+def held(table: Table) -> dict[str, str]:
+    """What the columns of a described file hold."""
+    return {column.name: {"text": TEXT, "bool": TRUTH}.get(column.type, WHOLE) for column in table.columns}
+
+
+def unreadable(file: Path, wanted: Mapping[str, str], needed: tuple[str, ...] = ()) -> str:
+    """Empty, or why the file cannot be read as Parquet, lacks one of the `needed` columns, or has another type for one of those that
+    `wanted` has."""
+    import duckdb
+
+    columns = "".join(f', "{column}"' for column in needed)
+    try:
+        found = duckdb.execute(f"SELECT *{columns} FROM {scan(file)} LIMIT 0").description or ()
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    for column in found:
+        name, kind = str(column[0]), holds(str(column[1]))
+        if kind and kind != wanted.get(name, kind):
+            return f'column "{name}" holds {kind}, not {wanted[name]}'
+    return ""

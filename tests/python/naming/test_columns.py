@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from analysis.database import readable
 from moscope.config.bindings import of_role, roles_of
 from moscope.naming import columns
 from moscope.naming.columns import DETAILED, PART, tables
@@ -233,3 +234,4 @@ def test_no_lines_give_tables_without_rows(tmp_path: Any) -> None:
     assert (got.lines.num_rows, got.pairs.num_rows, got.transfers.num_rows, got.total("stall")) == (0, 0, 0, 0)
     got.write(tmp_path)
     assert parquet.read_schema(tmp_path / "pairs.parquet").metadata[b"schema"] == b"moscope.pairs/1"
+    assert {readable(file) for file in tmp_path.iterdir()} == {""}, "their columns have the types that reports expect"

@@ -8,6 +8,7 @@ from fake_machine import FakeNames
 
 from moscope.naming import columns, rows
 from moscope.naming.namer import Named
+from moscope.parquet import held, unreadable
 from moscope.runs import transactions
 from moscope.schema import records as described
 
@@ -57,6 +58,8 @@ def test_rows_say_what_the_records_say(tmp_path: Path) -> None:
     raw.write_bytes(b"".join(r.tobytes() for r in records) * 3)
     assert transactions.convert(raw, tmp_path / "t.parquet", SUPPLIERS, STATES, named(0x40, 0x80, 0xC0), at_a_time=4) == 6
     assert parquet.read_schema(tmp_path / "t.parquet").metadata == {b"schema": b"moscope.transactions/1"}
+    every = held(described.TRANSACTIONS)
+    assert unreadable(tmp_path / "t.parquet", every, tuple(every)) == "", "the file is as described"
     written = parquet.read_table(tmp_path / "t.parquet").to_pylist()
     assert len(written) == 6 and written[:2] == written[4:]
     first, second = written[:2]

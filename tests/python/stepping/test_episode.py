@@ -97,6 +97,14 @@ def test_a_file_with_other_columns_is_a_user_error(run: Path) -> None:
         find(run, None)
 
 
+def test_a_column_of_another_type_is_a_user_error(run: Path) -> None:
+    file = run / "points" / "falseshare-distro-1" / "episodes.parquet"
+    table = parquet.read_table(file)
+    parquet.write_table(table.set_column(table.column_names.index("issued"), "issued", table["issued"].cast("string")), file)
+    with pytest.raises(UserError, match='episodes.parquet: column "issued" holds text, not whole numbers: expected the file that a run'):
+        find(run, None)
+
+
 def test_the_command_writes_the_page_of_an_episode(
         moscope: Callable[..., subprocess.CompletedProcess[str]], run: Path, tmp_path: Path) -> None:
     got = moscope("step", "--run", str(run), "--line", "other", "--html", "page.html", "--json")

@@ -12,9 +12,11 @@ from moscope import jsonio, paths
 from moscope.config import ConfigError, Machine, Size, blamed, elaborate, load_machine
 from moscope.errors import UserError, unknown_name
 from moscope.experiment import Subject
+from moscope.parquet import held, unreadable
 from moscope.runs import shape
 from moscope.schema.constants import FS_PER_NS, LINE
 from moscope.schema.enumerations import ACCESS_KIND, DEVICE, SEGMENT
+from moscope.schema.records import TRANSACTIONS
 from moscope.stepping import machine as drawing
 from moscope.stepping.history import SCHEMA, Document
 from moscope.traces.document import vnet_types
@@ -131,6 +133,8 @@ def episodes_of(run: Path, point: Path) -> list[Episode]:
         raise UserError(f"{file}: {str(error).splitlines()[0]}: expected the file that a run wrote") from None
     if missing := USED - set(table.column_names):
         raise UserError(f"{file}: has no column {min(missing)}: expected the file that a run wrote")
+    if wrong := unreadable(file, held(TRANSACTIONS)):
+        raise UserError(f"{file}: {wrong}: expected the file that a run wrote")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((str(row["name"]), str(row["name_kind"])), []).append(row)
