@@ -9,6 +9,7 @@ it.
     [machines.L3Cache]
     per = "chip"                     # core, pair (of cores), chip, node or none: how many controllers there are
     role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma (has a DMASequencer)
+    for_requests = ["number_of_TBEs"]  # plain parameters that must be at least the requests that its cores can have under way
     below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
     [machines.L3Cache.arrays]        # which array of the machine description a CacheMemory parameter is
     L3cache = "l3"                   # l1i, l1d, l2, l3 or filter
@@ -89,7 +90,11 @@ def _read(path: Path, program: ast.Program) -> Roles:
 
 
 def _check_machine(path: Path, where: str, given: Any, machine: ast.Machine) -> None:
-    _known(path, where, given, ("per", "role", "arrays", "values", "buffers", "below", "kinds"))
+    _known(path, where, given, ("per", "role", "arrays", "values", "for_requests", "buffers", "below", "kinds"))
+    for_requests = given.get("for_requests", [])
+    if not isinstance(for_requests, list):
+        raise RolesError(f"{path}: {where}for_requests: {for_requests!r}: expected a list of plain parameters")
+    _known(path, f"{where}for_requests.", dict.fromkeys(map(str, for_requests)), _plain(machine))
     _check_buffers(path, f"{where}buffers.", given.get("buffers", {}), machine)
     kinds = given.get("kinds", [])
     if not isinstance(kinds, list):
@@ -111,17 +116,21 @@ def _check_kind(path: Path, where: str, given: Any, machine: ast.Machine) -> Non
         raise RolesError(f"{path}: {where}role: {given['role']!r} of a machine with{'' if devices else 'out'} a DMASequencer: expected "
                          f"{'dma' if devices else 'cache or home'}")
     arrays = {p.name for p in machine.params if p.type.name == "CacheMemory"}
-    plain = {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")} | set(OF_ALL)
     _known(path, f"{where}arrays.", given.get("arrays", {}), arrays)
     for name, array in given.get("arrays", {}).items():
         if array not in ARRAYS:
             raise RolesError(f"{path}: {where}arrays.{name}: {array!r}: expected one of {', '.join(ARRAYS)}")
-    _known(path, f"{where}values.", given.get("values", {}), plain)
+    _known(path, f"{where}values.", given.get("values", {}), _plain(machine))
     if not isinstance(given.get("below", ""), str):
         raise RolesError(f"{path}: {where}below: {given['below']!r}: expected the name of a machine, or of a kind of one")
     for name, value in given.get("values", {}).items():
         if not isinstance(value, (bool, int, str)):
             raise RolesError(f"{path}: {where}values.{name}: {value!r}: expected a number, true, false or a key of the machine")
+
+
+def _plain(machine: ast.Machine) -> set[str]:
+    """The plain parameters of a machine."""
+    return {p.name for p in machine.params if not (p.pointer or p.is_buffer or p.type.name == "CacheMemory")} | set(OF_ALL)
 
 
 def _check_buffers(path: Path, where: str, given: Any, machine: ast.Machine) -> None:

@@ -62,8 +62,10 @@ def test_without_the_file_the_interface_has_no_roles(protocol: Path) -> None:
     ("[sequencer]", "[sequencer", r"not TOML"),
     ("[machines.L1Cache]", '[[machines.L1Cache.kinds]]\n[machines.L1Cache]', r"machines.L1Cache.kinds.0.name: None: expected"),
     ("[machines.L1Cache]", '[machines.L1Cache]\nbelow = 3', r"machines.L1Cache.below: 3: expected the name of a machine"),
+    ("[machines.L1Cache]", '[machines.L1Cache]\nfor_requests = "latency"', r"machines.L1Cache.for_requests: 'latency': expected a list"),
+    ("[machines.L1Cache]", '[machines.L1Cache]\nfor_requests = ["cache"]', r"machines.L1Cache.for_requests.cache: unknown: expected"),
 ], ids=["machine", "per", "role of devices", "role", "array's parameter", "array", "parameter", "value", "request", "sequencer", "syntax",
-        "kind", "below"])
+        "kind", "below", "no list", "array for requests"])
 def test_a_wrong_file_is_an_error(protocol: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(roles.RolesError, match=f"ok_plain.roles.toml: {message}"):
         read(protocol, GOOD.replace(old, new, 1))

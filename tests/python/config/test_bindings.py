@@ -95,3 +95,10 @@ def test_roles_without_a_home_for_each_node_are_an_error(roles: Json, message: s
     interface["machines"][-1]["roles"] = roles
     with pytest.raises(ConfigError, match=f"^P.roles.toml: {message}"):
         elaborated(interface)
+
+
+@pytest.mark.parametrize(("key", "least"), [("L1Cache.number_of_TBEs", 5), ("L3Cache.free_tbes", 10)])
+def test_the_machines_protocol_has_a_tbe_for_each_request_of_a_core(key: str, least: int) -> None:
+    off = ["cores_per_chip=2", "outstanding_misses=5", "l1i_prefetch.policy=off", "l1d_prefetch.policy=off"]
+    with pytest.raises(ConfigError, match=f"params.{key}: {least - 1}: expected at least {least}, as many requests"):
+        elaborated(interface_of("MOESI_HTAssist"), "small", *off, f"params.{key}={least - 1}")

@@ -361,6 +361,18 @@ def test_more_free_tbes_than_there_are_is_refused() -> None:
         elaborate(load_machine("small", ["params.L1Cache.free_tbes=8", "params.L1Cache.number_of_TBEs=7"]), crowded)
 
 
+@pytest.mark.parametrize(("per", "cores"), [("core", 1), ("chip", 2)])
+def test_fewer_tbes_than_requests_of_the_cores_are_refused(per: str, cores: int) -> None:
+    filled = interface(L1Cache=([param("sequencer", "Sequencer")], [REQUEST]))
+    filled["machines"][0]["roles"] = {"per": per, "for_requests": ["number_of_TBEs"]}
+    given = ["cores_per_chip=2", "outstanding_misses=5", "l1i_prefetch.policy=off", "l1d_prefetch.buffers=4"]
+    least, key = cores * (5 + 4), "params.L1Cache.number_of_TBEs"
+    assert elaborate(load_machine("small", [*given, f"{key}={least}"]), filled)
+    with pytest.raises(ConfigError, match=f"{key}: {least - 1}: expected at least {least}, as many requests as its cores"):
+        elaborate(load_machine("small", [*given, f"{key}={least - 1}"]), filled)
+    assert elaborate(load_machine("small", [*given, "l1d_prefetch.policy=off", f"{key}={least - 4 * cores}"]), filled)
+
+
 def test_two_cores_that_share_a_controller_are_of_one_chip() -> None:
     pairs = interface(L1Cache=([param("sequencer", "Sequencer")], [REQUEST]))
     pairs["machines"][0]["roles"] = {"per": "pair"}

@@ -211,12 +211,24 @@ def _params(
                 value = generic.value_of(kind, name, parameter["type"], default, counts, machine)
             if isinstance(value, (bool, int)):
                 params[name] = value
+    for name in description.get("roles", {}).get("for_requests", ()):
+        if (least := most_requests(machine, roles.per)) > params.get(name, math.inf):
+            raise ConfigError(f"params.{kind}.{name}: {params[name]}", f"at least {least}, as many requests as its cores can have under "
+                              "way (outstanding_misses, and buffers of the prefetchers)")
     free, all_of_them = params.get("free_tbes", 0), params.get("number_of_TBEs", math.inf)
     if free > all_of_them:  # requests would wait for free TBEs that never exist
         if f"{kind}.number_of_TBEs" in machine.params:
             raise ConfigError(f"params.{kind}.number_of_TBEs: {all_of_them}", f"at least {free}, its free_tbes")
         raise ConfigError(f"params.{kind}.free_tbes: {free}", f"at most {all_of_them}, the number of its TBEs")
     return params
+
+
+def most_requests(machine: Machine, per: str) -> int:
+    """The most lines that the cores of a controller can have requested at a time. Prefetches are sent while their core has fewer lines in
+    flight than the prefetcher has buffers."""
+    cores = {"core": 1, "pair": 2, "chip": machine.cores_per_chip}.get(per, machine.cores)
+    prefetches = max(int(p.buffers) if p.policy != "off" else 0 for p in (machine.l1d_prefetch, machine.l1i_prefetch))
+    return cores * (int(machine.outstanding_misses) + prefetches)
 
 
 def _check_overrides(machine: Machine, types: Mapping[str, Any]) -> None:
