@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which published figures a machine is compared with. They hold for the machine as its file describes it. A `--set` that changes
-how long accesses take removes them, so that predictions for another machine are not compared with them. An edited copy that keeps
-the name of one of moscope's machines is compared with that machine's file in the same way; under another name, its references are
-its author's. Nothing is computed from references.
+how long accesses take removes them, so that predictions for another machine are not compared with them. A machine with the name or
+all references of one of moscope's machines is an edited copy: what it changes removes references in the same way. Other references
+are their author's. Nothing is computed from references.
 
 Bandwidths are in GB/s, by machine. The 48-core machine: the whole-machine peak of the MOSBENCH paper (section 5.1). Magny-Cours:
 the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD's slides (docs/machines.md, L). A node's figure is
@@ -31,12 +31,23 @@ def _groups(sets: Sequence[str]) -> set[str]:
     return {text.partition("=")[0].strip().partition(".")[0] for text in sets} - set(NEUTRAL)
 
 
-def _edited(machine: Machine) -> set[str]:
-    """The keys in which a machine differs from moscope's own machine of its name, through an edited copy of the file or options."""
-    if machine.name not in machine_names():
-        return set()
-    own = load_machine(machine.name)
+def original(machine: Machine) -> Machine:
+    """The machine of moscope's that has its name; else the most similar one of those that have its references; else itself."""
+    if machine.name in machine_names():
+        return load_machine(machine.name)
+    if machine.references == References():
+        return machine
+    same = [own for own in map(load_machine, machine_names()) if own.references == machine.references]
+    return min(same, key=lambda own: len(_differences(machine, own)), default=machine)
+
+
+def _differences(machine: Machine, own: Machine) -> set[str]:
     return {key for key in field_kinds(Machine) if _comparable(machine, key) != _comparable(own, key)} - set(NEUTRAL)
+
+
+def _edited(machine: Machine) -> set[str]:
+    """The keys in which a machine differs from the one of moscope's that it is a copy of, through its file or options."""
+    return _differences(machine, original(machine))
 
 
 def _comparable(machine: Machine, key: str) -> Any:
@@ -72,5 +83,5 @@ def note(machine: Machine, sets: Sequence[str], bandwidths: bool = False) -> str
         return ""
     changed = " ".join(f"--set {text}" for text in sets if text.partition("=")[0].strip().partition(".")[0] not in NEUTRAL)
     file = f"this file's {', '.join(sorted(edited - groups))}" if edited - groups else ""
-    return (f"The published values are those of {machine.name} without {' and '.join(filter(None, (changed, file)))}. Rows that such "
+    return (f"The published values are those of {original(machine).name} without {' and '.join(filter(None, (changed, file)))}. Rows that such "
             f"{'an option' if changed else 'a difference'} may change have no reference.")
