@@ -153,6 +153,8 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
             return false;
     }
     board_.transfers_go(nullptr, nullptr, {});
+    // Functional mode ends slices at events: one that is left would make the run differ from that of a checkpoint.
+    machine_.come_to_rest();
     Tick latest = machine_.now();
     for (const auto &c : cores_)
         latest = std::max(latest, c->local_time());

@@ -129,6 +129,8 @@ void Machine::set_trace(TraceHook *hook) {
 
 void Machine::set_delays(ruby::DelaySource *source) { impl_->network->set_delays(source); }
 
+void Machine::come_to_rest() { impl_->watchdog->schedule(kNever); }
+
 unsigned Machine::in_flight() const {
     unsigned n = 0;
     for (const auto &s : impl_->sequencers)

@@ -5,6 +5,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moscope.boot import plan
 from moscope.config import load_machine
 from moscope.runs import engine
@@ -17,7 +19,9 @@ HOPELESS = bytes.fromhex("fa" "b034" "e643" "b000" "e640" "e640" "f4")
 # to there through its local APIC, and halts for ever.
 STARTING = bytes.fromhex("fa" "b9204e0000" "49" "75fd" "c70500800000b003baf4" "c7050480000000eef4f4" "c7051003e0fe00000008"
                          "c7050003e0fe08460000" "f4")
-AT, ALIGNED = 0x10_0000, 0x1000
+# mov ecx, 1500; again: dec ecx; jnz again; m5 checkpoint, which is a marker; jmp to itself.
+MARKING = bytes.fromhex("b9dc050000" "49" "75fd" "0f044300" "ebfe")
+AT, ALIGNED, US = 0x10_0000, 0x1000, 10**9
 
 
 def guest(file: Path, code: bytes) -> Path:
@@ -32,12 +36,16 @@ def guest(file: Path, code: bytes) -> Path:
     return file
 
 
-def begun(folder: Path, code: bytes, cores: int = 1) -> Any:
+def created(folder: Path, code: bytes, cores: int = 1, restore: bool = False) -> Any:
     machine = load_machine("opteron48", ["memory_per_node=64MiB"])
     detailed = {**engine.detailed(machine, print), "transactions": "", "attribution": False, "stacks": False}
-    system = engine.create({**plan.platform(machine), "cores": cores, "seed": 1, "restore": False, "append": "", "info": {},
+    return engine.create({**plan.platform(machine), "cores": cores, "seed": 1, "restore": restore, "append": "", "info": {},
                             "kernel": str(guest(folder / "guest.elf", code)), "initrd": "", "disk": "", "disk_read_only": False,
                             "markers": [], "detailed": detailed})
+
+
+def begun(folder: Path, code: bytes, cores: int = 1) -> Any:
+    system = created(folder, code, cores)
     system.step_until(1, 1000)
     system.enter_detailed()
     return system
@@ -71,3 +79,20 @@ def test_cores_to_which_an_interrupt_is_under_way_are_no_hang(tmp_path: Path) ->
         if (step := system.step_until(at, 60_000))["state"] != "time":
             break
     assert step == ended
+
+
+@pytest.mark.parametrize("state", ["time", "marker"])
+def test_a_checkpoint_after_detailed_mode_goes_on_as_the_machine_that_wrote_it(state: str, tmp_path: Path) -> None:
+    """Also beyond the watchdog's limit of 1 ms, and where a marker has ended the last step of detailed mode early."""
+    wrote, restored = begun(tmp_path, MARKING), created(tmp_path, MARKING, restore=True)
+    assert wrote.step_until(15 * US if state == "marker" else US, 60_000)["state"] == state
+    while not wrote.leave_detailed(60_000):
+        pass
+    wrote.save(str(tmp_path / "checkpoint"))
+    restored.restore(str(tmp_path / "checkpoint"))
+    for beyond in (20 * US, 1200 * US):
+        for name, system in (("wrote", wrote), ("restored", restored)):
+            while system.step_until(beyond, 60_000)["state"] != "time":
+                pass
+            system.save(str(tmp_path / name))
+        assert (tmp_path / "wrote").read_bytes() == (tmp_path / "restored").read_bytes()
