@@ -57,7 +57,7 @@ def caption(sweep: Sweep, wanted: Expression) -> str:
     if curves.has_errors(sweep, wanted):
         said.append(f"Error bars are standard errors{' of the means' if means else ' over the windows, where known'}.")
     if wanted.by:
-        said.append("A dashed curve coincides with another one.")
+        said.append("Where curves coincide, all but one are dashed.")
     if failed := curves.lacking(sweep, wanted):
         said.append(f"{failed} of {len(sweep.rows)} points failed, and means leave them out: a mean of fewer points may differ for this "
                     "reason.")

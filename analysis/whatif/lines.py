@@ -99,7 +99,15 @@ def _begin(name: str) -> int:
 
 def find(p: Point, name: str) -> Subject | None:
     """Of a name or an entry of lines, with its parts, or of an object or a part that begins so; or else of a field of lines with other
-    names."""
+    names. The program's name in front may be missing if one program alone has such a name."""
+    if whole := _find(p, name):
+        return whole
+    programs = sorted({program for row in p.database.rows(NAMES, p.name) for program, colon, _ in [row["name"].partition(":")] if colon})
+    found = [subject for program in programs if (subject := _find(p, f"{program}:{name}"))]
+    return found[0] if len(found) == 1 else None
+
+
+def _find(p: Point, name: str) -> Subject | None:
     def means(known: str) -> bool:
         return known == name or bool(known.startswith(name) and len(name) >= _begin(known) and ELEMENT.match(known, len(name)))
 

@@ -144,6 +144,16 @@ def test_variables_of_one_file_are_separate_objects() -> None:
     assert lines.find(point, "libc") is None and lines.find(point, "libc.so") is None
 
 
+def test_a_name_that_one_program_alone_has_needs_no_program() -> None:
+    names = ("falseshare:packed[3]", "falseshare:packed[4]", "falseshare:total", "libc.so.6:total", "a:ns::Pool<long>::size")
+    rows = [{"name": name, "kind": "user symbol", "waiting": 1} for name in names]
+    point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda query, *_: rows if query == lines.NAMES else []))
+    packed, size = lines.find(point, "packed"), lines.find(point, "ns::Pool<long>::size")
+    assert packed and packed.name == "falseshare:packed" and packed.names == names[:2]
+    assert size and size.names == names[4:]
+    assert lines.find(point, "total") is None and lines.find(point, "pack") is None
+
+
 def beside_the_mutex(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A point with two lines `p:pool.mutex`, of which one has the field `config`."""
     names = [{"name": "p:pool.mutex", "kind": "user symbol", "waiting": 9}]

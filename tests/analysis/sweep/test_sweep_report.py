@@ -253,7 +253,7 @@ def test_a_caption_speaks_of_error_bars_only_where_the_figure_has_some(sweep: Sw
     wanted = expression.parse("throughput_per_s ~ cores | topology, workload, probe_filter.enabled", sweep)
     assert "Error bars are standard errors over the windows" in caption(sweep, wanted)
     busy = replace(wanted, figure="cycles.busy")
-    assert caption(sweep, busy) == "A dashed curve coincides with another one."
+    assert caption(sweep, busy) == "Where curves coincide, all but one are dashed."
     alike = replace(sweep, rows=[r for r in sweep.rows if r["status"] == "done"])
     assert caption(alike, replace(busy, by=())) == "Points are means over topology, workload, probe_filter.enabled."
     assert "Error bars are standard errors of the means." in caption(alike, replace(wanted, by=()))

@@ -83,5 +83,5 @@ def note(machine: Machine, sets: Sequence[str], bandwidths: bool = False) -> str
         return ""
     changed = " ".join(f"--set {text}" for text in sets if text.partition("=")[0].strip().partition(".")[0] not in NEUTRAL)
     file = f"this file's {', '.join(sorted(edited - groups))}" if edited - groups else ""
-    return (f"The published values are those of {original(machine).name} without {' and '.join(filter(None, (changed, file)))}. Rows that such "
-            f"{'an option' if changed else 'a difference'} may change have no reference.")
+    return (f"The published values are those of {original(machine).name} without {' and '.join(filter(None, (changed, file)))}. Rows "
+            f"that such {'an option' if changed else 'a difference'} may change have no reference.")
