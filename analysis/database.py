@@ -38,18 +38,18 @@ NEEDED = {"lines": ("line", "use", "name", "kind", "object", "field", "class", "
           "episodes": ("line", "name", "name_kind", "va", "core", "pc", "kind", "class", "buffer_wait"),
           "links": ("from", "to", "begin", "length", "bytes"), **OPTIONAL}
 OF_CLASSES = tuple(f"{c}_{what}" for c in MISS_CLASS.names for what in ("stall", "count"))
-# Columns that runs of earlier versions lack, beside those of classes that they did not have.
+# Columns that runs of earlier versions lack, besides those of later miss classes.
 _ADDED = {"lines": {"va": "UBIGINT", "address_space": "UBIGINT", '"fetch"': "BOOLEAN"},
           "transfers": dict.fromkeys(("supplier_role", "supplier_per"), "VARCHAR"),
           "pairs": {**dict.fromkeys(("writer_source", "writer_inlined", "waiter_source", "waiter_inlined", "accessed"), "VARCHAR"),
                     '"offset"': "UTINYINT"}}
-# What columns hold whose types are not given above: whole numbers but for these.
+# The contents of columns whose types are not given above: whole numbers, except for these.
 _TEXTS = ("name", "kind", "object", "field", "class", "writer_function", "waiter_function", "supplier", "process")
 _OTHERS = {"pairs": {"kernel": TRUTH}, "stacks": {"frames": f"lists of {TEXT}"}}
 
 
 def _held(name: str) -> dict[str, str]:
-    """What the columns of a file hold."""
+    """The contents of each column of a file."""
     typed = {**OPTIONAL.get(name, {}), **_ADDED.get(name, {})}
     return {**{column: TEXT if column in _TEXTS else WHOLE for column in (*NEEDED[name], *(OF_CLASSES if name == "lines" else ()))},
             **{column.strip('"'): holds(kind) for column, kind in typed.items()}, **_OTHERS.get(name, {})}
@@ -162,7 +162,7 @@ def _has(place: Path | Mapping[str, Any], name: str) -> bool:
 
 
 def with_classes(lines: str) -> str:
-    """A table of lines with the columns of all miss classes; those that it lacks, because its version did not have the class, are 0."""
+    """A table of lines with columns for all miss classes. Columns that the run's version did not have are 0."""
     nothing = ", ".join(f"NULL::BIGINT AS {column}" for column in OF_CLASSES)
     known = ", ".join(f"coalesce({column}, 0) AS {column}" for column in OF_CLASSES)
     return f"(SELECT * REPLACE ({known}) FROM (SELECT * FROM {lines} UNION ALL BY NAME SELECT {nothing} WHERE false))"
@@ -176,7 +176,8 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def readable(file: Path, columns: Iterable[str] = ()) -> str:
-    """Empty, or why the file cannot be read as Parquet, or as the table of its name with these columns besides, all of their types."""
+    """Why the file cannot be used: it is not Parquet, it lacks a column of its table or one of `columns`, or a column has another type.
+    Empty if the file can be used."""
     return unreadable(file, HELD.get(file.stem, {}), (*NEEDED.get(file.stem, ()), *columns))
 
 

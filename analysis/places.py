@@ -25,7 +25,7 @@ QUERY = """
         AND count(source) OVER (PARTITION BY {by}) > 0
     ORDER BY weight DESC, source, function"""
 KEYS = {"names": ("name", "kind"), "lines": ("line", "use")}
-# Which portion of the waiting follows a write by another core or a device, which has a function alone.
+# The portion of the waiting that follows a write by another core or a device. A device has a `writer_function` and no `writer`.
 AFTER_WRITES = """
     SELECT {by}, coalesce(sum(waiting) FILTER (WHERE writer_function IS NOT NULL), 0) / greatest(sum(waiting), 1) AS share
     FROM pairs {among} WHERE point = $1 GROUP BY ALL"""
@@ -47,7 +47,7 @@ def places(database: Database, point: str, table: str, hottest: int | None = Non
 
 
 def after_writes(database: Database, point: str, table: str, hottest: int | None = None) -> dict[tuple[Any, Any], float]:
-    """By the same key: which portion of its waiting follows a write by another core or a device."""
+    """By the same key, the portion of its waiting that follows a write by another core or a device."""
     columns, chosen = among(table, hottest)
     rows = database.rows(AFTER_WRITES.format(by=columns, among=chosen), point)
     return {(row[KEYS[table][0]], row[KEYS[table][1]]): float(row["share"]) for row in rows}
@@ -77,8 +77,8 @@ def called(rows: Iterable[Mapping[str, Any]], entries: Mapping[tuple[str, str], 
 
 
 def callers(waited_at: Iterable[Row], found: list[Row]) -> list[Row]:
-    """`found`, the places of the program's own code that called what waits for a name, unless it waits there itself for a share worth
-    showing."""
+    """The callers of the code that waits for a name: `found`, which are places of the program's own code. Empty if one of these
+    functions also waits itself, with a share worth showing."""
     own = {place["function"] for place in found}
     return [] if any(place["function"] in own and place["share"] >= WORTH_SHOWING for place in waited_at) else found
 

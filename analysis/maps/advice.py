@@ -11,7 +11,7 @@ from analysis.locks import CODE_OF_LOCKS, QUEUED, lock_of
 from analysis.maps.line_map import Area, Code, LineMap, whole_name
 
 MAIN, NOTABLE = 0.6, 0.05  # shares of the line's waiting
-ALONE = MISS_CLASS.of(SIZE)  # classes that need no other core
+ALONE = MISS_CLASS.of(SIZE)  # classes that do not depend on other cores
 OF_ONE_THREAD = ("kernel stack",)  # kinds of memory that belong to one thread already
 LOCK_TYPE = re.compile(r"mutex|spinlock|rwlock|rw_semaphore|lockref|semaphore", re.IGNORECASE)
 # Functions that take or release a lock which several readers hold at a time.
@@ -242,8 +242,8 @@ def _share(line: LineMap, miss: str) -> float:
 
 
 def array_of(areas: list[Area]) -> str:
-    """The array that the areas are elements of, `grid[511]` of `grid[511][56]`; empty if they are not elements of one. The areas
-    agree in all that precedes the index in which they differ."""
+    """The array whose elements the areas are: `grid[511]` for `grid[511][56]`. The names of the areas are equal up to the first index
+    that differs. Empty if the areas are not elements of one array."""
     indices = [list(INDEX.finditer(area.name)) for area in areas]
     for at in range(min(map(len, indices), default=0)):
         if len({area.name[:one[at].start()] for area, one in zip(areas, indices, strict=True)}) > 1:

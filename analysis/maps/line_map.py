@@ -180,7 +180,7 @@ def _map(p: Point, row: dict[str, Any], accesses: list[recorded.Accesses]) -> Li
 def _add_unplaced(to: LineMap, pairs: list[dict[str, Any]], recorded_pcs: set[int]) -> None:
     placed = {pair["waiter"] for pair in pairs} | recorded_pcs
     for pair in pairs:
-        if pair["writer_function"] is not None and pair["count"]:  # a pair of spinning alone has no transaction
+        if pair["writer_function"] is not None and pair["count"]:  # a pair with spinning only has no transaction
             to.after_writes += pair["count"]
             if pair["writer"] not in placed:
                 _add(to.unplaced, pair, "writer")

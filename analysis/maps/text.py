@@ -101,7 +101,7 @@ def table(one: LineMap) -> Table:
 
 
 def unplaced(one: LineMap) -> list[str]:
-    """A sentence for each function, or a device, that writes the line at bytes that are not known."""
+    """A sentence for each writer of the line (a function or a device) whose bytes are not known."""
     said = []
     for writer in unplaced_writers(one):
         where = f" ({writer.shown[0]})" if writer.source else ""

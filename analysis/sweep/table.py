@@ -24,8 +24,8 @@ ERRORS = {"throughput_per_s": "stderr_per_s"}
 @dataclass
 class Sweep:
     """`axes`: each with its values, the distinct ones of those with several in `varied`. `figures`: numeric columns that are no parameters,
-    the job's main ones first, those of the host last. `main`: names of these, in which * stands for any text. `beside`: figures that a
-    table of points has beside them."""
+    the job's main ones first, those of the host last. `main`: names of these, in which * stands for any text. `beside`: further figures
+    of the job, which tables have and plots lack."""
 
     path: Path
     name: str
@@ -55,7 +55,7 @@ class Sweep:
         return figures.host_last([*first, *(n for n in numeric if n not in first)])
 
     def columns(self, drawn: list[str]) -> list[str]:
-        """The figures of a table of points: those with curves, the job's others, and last those of the host."""
+        """The figures of a table of points: those with curves, the job's other figures, and then the figures of the host."""
         return figures.columns(self.figures, drawn, self.beside)
 
     def drawn(self) -> list[str]:

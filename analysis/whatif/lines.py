@@ -99,7 +99,7 @@ def _begin(name: str) -> int:
 
 def find(p: Point, name: str) -> Subject | None:
     """Of a name or an entry of lines, with its parts, or of an object or a part that begins so; or else of a field of lines with other
-    names. The program's name in front may be missing if one program alone has such a name."""
+    names. `name` may lack the program (`packed_counters`) if only one program has such a name."""
     if whole := _find(p, name):
         return whole
     programs = sorted({program for row in p.database.rows(NAMES, p.name) for program, colon, _ in [row["name"].partition(":")] if colon})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations on numbers that a protocol of a user's computes, where C++ does not define each result: divisions by 0, and of
-// the smallest number by -1, and shifts by fewer than 0 bits, or by as many as the number has, are errors here.
+// Checked arithmetic for protocols from outside the project. Operations whose result C++ does not define are errors:
+// divisions by 0 and of the smallest number by -1, and shifts by a negative number of bits or by at least the width of the
+// number.
 #pragma once
 
 #include <cstdint>

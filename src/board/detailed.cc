@@ -153,7 +153,8 @@ bool Detailed::leave(const std::function<bool()> &host_done) {
             return false;
     }
     board_.transfers_go(nullptr, nullptr, {});
-    // Functional mode ends slices at events: one that is left would make the run differ from that of a checkpoint.
+    // Functional mode ends slices at events. A wake-up of the watchdog would make this run differ from one that is
+    // restored from a checkpoint.
     machine_.come_to_rest();
     Tick latest = machine_.now();
     for (const auto &c : cores_)

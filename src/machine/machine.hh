@@ -94,8 +94,8 @@ class Machine {
     /// Chooses message delays where the description has random ones (network.jitter_fs); null: random again. The source must
     /// outlive the machine, or be taken away before. Only while no message is under way.
     void set_delays(ruby::DelaySource *source);
-    /// To be called when no access is in flight and the queue goes on without the machine: the watchdog wakes no more
-    /// until the next run().
+    /// Stops the watchdog until the next run(). To be called when no access is in flight and other components continue
+    /// to use the queue.
     void come_to_rest();
     /// Accesses of all ports in flight.
     unsigned in_flight() const;

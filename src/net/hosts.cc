@@ -12,9 +12,9 @@ namespace {
 
 constexpr Mac kEveryone = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 constexpr std::size_t kMostNeighbours = 256;
-constexpr std::size_t kMostOfAWord = 40; ///< characters of it in an error
+constexpr std::size_t kMostOfAWord = 40; ///< characters of a word that an error shows
 
-/// The settings of a `start`. UserError for a word that is none, and for a setting that is given twice.
+/// The settings of a `start`. Throws a UserError for a word that is not KEY=VALUE, and for a repeated KEY.
 Settings settings_of(std::istringstream &words) {
     std::map<std::string, std::string> pairs;
     for (std::string word; words >> word;) {

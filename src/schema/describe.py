@@ -58,7 +58,7 @@ class Member:
     noun: str = ""  # in a sentence; the label if empty
     colours: tuple[str, str] | None = None  # #rrggbb on a light and on a dark page
     rank: int = 0  # place in stacked bars and legends; members of the same rank keep their order
-    group: str = ""  # what its members have in common, by which sums and rules take them
+    group: str = ""  # sums and rules over members select them by group
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class Column:
     of: str
     sentence: str
     unit: str = ""
-    type: str = "text"  # or bool, or that of a field
+    type: str = "text"  # "text", "bool" or a type of a field
     replaces: bool = False  # the file has it in place of the field's own columns
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ class Described(metaclass=_Keyed):
     def __init_subclass__(cls) -> None:
         try:
             dataclasses.dataclass(frozen=True)(cls)
-        except TypeError as error:  # such as a field without a default below one with a default
+        except TypeError as error:  # such as a field without a default after one with a default
             file = getattr(sys.modules.get(cls.__module__), "__file__", None) or cls.__module__
             raise BadDescription(f"{file}: {cls.__name__}: {error}: expected fields without a default above the others") from None
 

@@ -25,7 +25,7 @@ def test_points_of_a_sweep_that_share_a_result_are_paired_by_the_rows_of_the_tab
     assert [(x.axes, y.axes) for x, y in found] == [({"links.clock": row["links.clock"]},) * 2 for row in rows] and not alone
 
 
-def test_what_of_a_run_cannot_be_read_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_files_of_a_run_are_named_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     whole, damaged = (synthetic_run.write_run(tmp_path / name, cores=(4, 8)) for name in ("whole", "damaged"))
     other, point = sorted(damaged.glob("points/*"))
     (point / "stats.json").write_text('{"cores": [{"window": "x"}]}')

@@ -455,7 +455,7 @@ def test_a_table_with_a_column_of_another_type_is_reported(name: str, column: st
 
 
 @pytest.mark.parametrize("miss", CLASSES)
-def test_a_run_of_a_version_without_a_miss_class_has_no_misses_of_it(miss: str, tmp_path: Path) -> None:
+def test_a_run_that_lacks_a_miss_class_has_zero_misses_of_the_class(miss: str, tmp_path: Path) -> None:
     file = synthetic_run.write_run(tmp_path / "run", cores=(12,)) / "points" / "exim-distro-12" / "lines.parquet"
     parquet.write_table(parquet.read_table(file).drop_columns([f"{miss}_stall", f"{miss}_count"]), file)
     run = load(tmp_path / "run")

@@ -144,7 +144,7 @@ def test_variables_of_one_file_are_separate_objects() -> None:
     assert lines.find(point, "libc") is None and lines.find(point, "libc.so") is None
 
 
-def test_a_name_that_one_program_alone_has_needs_no_program() -> None:
+def test_a_name_without_its_program_is_found_if_only_one_program_has_it() -> None:
     names = ("falseshare:packed[3]", "falseshare:packed[4]", "falseshare:total", "libc.so.6:total", "a:ns::Pool<long>::size")
     rows = [{"name": name, "kind": "user symbol", "waiting": 1} for name in names]
     point: Any = SimpleNamespace(name="p", database=SimpleNamespace(rows=lambda query, *_: rows if query == lines.NAMES else []))

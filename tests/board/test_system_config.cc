@@ -64,7 +64,7 @@ TEST(SystemConfig, MemoryWhoseLinesAttributionCannotTellApartIsRefused) {
     EXPECT_EQ(refusal(j), "");
 }
 
-TEST(SystemConfig, TheAgeAtWhichARequestCountsAsLostIsThatOfTheMachineOrTheUsualOne) {
+TEST(SystemConfig, TheWatchdogLimitIsThatOfTheConfigurationOrTheDefault) {
     auto j = system(1, 1);
     j["detailed"] = {{"machine", nlohmann::json::object()}, {"library", ""}};
     EXPECT_FALSE(parse_system_config(j.dump()).watchdog);

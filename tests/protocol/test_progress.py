@@ -102,7 +102,7 @@ def test_slow_links_are_not_lost_requests(script: bool) -> None:
         assert not random_test(subject.leave_out(subject.abilities.left_out()), 200)["violations"]
 
 
-def test_an_l3_keeps_a_tbe_free_for_each_line_that_the_most_cores_of_a_chip_request() -> None:
+def test_the_l3_of_the_largest_chip_has_a_free_tbe_for_each_requested_line() -> None:
     most = ["chips=1", "topology=", "cores_per_chip=256", "outstanding_misses=63", "l1d_prefetch.buffers=64"]
     machine = prepare("MOESI_HTAssist", "small", most).machine
     l3 = next(c["params"] for c in machine["controllers"] if c["machine"] == "L3Cache")

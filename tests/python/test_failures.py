@@ -49,13 +49,13 @@ def test_a_full_disk_is_a_user_error(number: int, right: str) -> None:
     assert str(as_error(OSError(number, "full"), "x")).startswith("results: full: ")
 
 
-def test_a_full_memory_is_a_user_error() -> None:
+def test_exhausted_memory_is_a_user_error() -> None:
     reported = as_error(MemoryError("std::bad_alloc"), "x")
     assert isinstance(reported, UserError) and str(reported).startswith("memory: the host has no more: expected a smaller machine")
 
 
 @pytest.mark.parametrize("number, right", NO_ROOM)
-def test_a_failed_write_expects_what_its_disk_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, right: str) -> None:
+def test_a_failed_write_names_what_the_disk_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, right: str) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(number, "full")
 

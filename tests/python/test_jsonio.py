@@ -127,7 +127,7 @@ def test_not_a_number_is_not_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["NaN", "[-Infinity]", '{"a": 1e999}', "[" * 100_000, "{", "", "1" + "0" * 400])
-def test_what_is_no_json_is_not_read(text: str) -> None:
+def test_invalid_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="."):
         jsonio.loads(text)
     assert jsonio.loads('{"a": [1, 2.5e3, "NaN"]}') == {"a": [1, 2500.0, "NaN"]}

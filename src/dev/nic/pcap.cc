@@ -20,7 +20,7 @@ struct PacketHeader {
 };
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
-/// What a failed write should have found, as `expected` of src/python/moscope/failures.py.
+/// The text after `expected` for a failed write, as in src/python/moscope/failures.py.
 const char *expected(int error) {
     switch (error) {
     case ENOSPC: return "free space";

@@ -9,7 +9,7 @@ it.
     [machines.L3Cache]
     per = "chip"                     # core, pair (of cores), chip, node or none: how many controllers there are
     role = "cache"                   # cache, home (keeps a node's memory, orders its lines) or dma (has a DMASequencer)
-    for_requests = ["number_of_TBEs"]  # plain parameters that must be at least the requests that its cores can have under way
+    for_requests = ["number_of_TBEs"]  # plain parameters of at least the number of requests that its cores can have in flight
     below = "Directory"              # the machine, or kind of one, next towards memory (mapAddressToDownstreamMachine)
     [machines.L3Cache.arrays]        # which array of the machine description a CacheMemory parameter is
     L3cache = "l3"                   # l1i, l1d, l2, l3 or filter

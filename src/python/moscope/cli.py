@@ -88,7 +88,7 @@ class Shared:
 
 
 def _folder(given: str) -> Path:
-    if not given:  # which Path takes for the current folder
+    if not given:  # Path("") is the current folder
         raise UserError("--out: is empty: expected a folder")
     return Path(given)
 
@@ -361,7 +361,7 @@ def _file(fd: int) -> tuple[int, int] | None:
 
 
 def _check_utf8(arguments: list[str]) -> None:
-    """Neither the files of results nor the libraries that write and read them have other names."""
+    """Refuses arguments that are not UTF-8. Neither the result files nor the libraries that write them support such text."""
     for word in arguments:
         if not paths.is_utf8(word):
             raise UserError(f"{word}: is not valid UTF-8: expected an argument in UTF-8")

@@ -99,7 +99,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def _close(name: str, known: Sequence[str]) -> list[str]:
-    """The known names that come closest, or else the first that contain `name`."""
+    """The most similar known names, or else the first three that contain `name`."""
     return nearest(name, known) or [k for k in known if name and name.lower() in k.lower()][:3]
 
 
@@ -109,8 +109,8 @@ MOST_NAMES = 30  # in a message
 def unknown_name(where: str, what: str, name: str, known: Iterable[str], every: str = "",
                  first: Iterable[str] = ()) -> UserError:
     """`where: no WHAT called "name": expected a known name, such as ...`; if no name is similar, all names, or the first of many.
-    `every`: all names in words, where they are worth listing in any case. `first`: known names that come before all others, in this
-    order."""
+    `every`: all names in words, where they are worth listing in any case. `first`: known names that are listed before all others,
+    in this order."""
     preferred = list(dict.fromkeys(first))
     known = [*preferred, *sorted(set(known).difference(preferred))]
     close = _close(name, preferred) or _close(name, known)

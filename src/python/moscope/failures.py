@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The user's message for an exception that is no MoscopeError, and for a process that was killed. A full disk, a full memory, an unusable
-path and a signal from outside are errors of the user. Anything else is a bug, whose traceback goes into a file that the user can send."""
+"""The user's message for an exception that is no MoscopeError, and for a process that was killed. A full disk, exhausted memory, an
+unusable path and a signal from outside are errors of the user. Anything else is a bug, whose traceback goes into a file that the user can
+send."""
 
 import errno
 import os
@@ -10,7 +11,7 @@ import traceback
 
 from moscope.errors import MoscopeError, SimulatorBug, UserError
 
-# Errors of a disk that takes no more, with what to expect of it.
+# Write errors of a full or read-only disk, with the text after `expected`.
 FREE_SPACE = "free space"
 NO_ROOM = {errno.ENOSPC: FREE_SPACE, errno.EDQUOT: f"{FREE_SPACE} within the quota",
            errno.EFBIG: "a higher limit of file sizes (ulimit -f)", errno.EROFS: "a file system that can be written"}
@@ -55,7 +56,7 @@ def user_error(error: OSError) -> UserError | None:
 
 
 def expected(error: OSError, otherwise: str) -> str:
-    """What a failed write should have found: that of its disk, or else `otherwise`, such as "a writable folder"."""
+    """The text after `expected` for a failed write: what the disk lacks, or else `otherwise`, such as "a writable folder"."""
     return NO_ROOM.get(error.errno or 0, otherwise)
 
 

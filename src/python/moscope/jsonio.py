@@ -26,7 +26,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MARK = ".moscope-output"
 # Files that identify folders to which several starts of a command add results.
 COLLECTED = {"options.json": "a run", "workflow/config.json": "a sweep"}
-# Of a number of 64 bits, its sign included.
+# The most characters of a 64-bit integer, its sign included.
 MOST_DIGITS = len(str(1 << 64))
 
 
@@ -36,8 +36,8 @@ def dumps(document: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The document in a text. ValueError for what is not JSON, and for integers with more digits than 64 bits have, because a division
-    of such an integer may overflow; for Python, NaN and 1e999 (infinity) are numbers, too."""
+    """Parses JSON. Raises a ValueError for a text that is not valid JSON, for NaN and infinity (1e999), which Python's parser accepts,
+    and for an integer that is longer than any 64-bit integer, because a division of a large integer can overflow."""
     try:
         return json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_of_64_bits)
     except RecursionError:
@@ -47,7 +47,7 @@ def loads(text: str) -> Any:
 def _finite(text: str) -> float:
     if math.isfinite(number := float(text)):
         return number
-    raise ValueError(f"{text:.20} is not a number of JSON")
+    raise ValueError(f"{text:.20} is not a JSON number")
 
 
 def _of_64_bits(text: str) -> int:
@@ -88,7 +88,7 @@ def validate(document: dict[str, Any]) -> None:
 
 @functools.cache
 def _validator(name: str, read: Callable[[Path], Any]) -> Any:
-    """A validator of the schema of this name, which `read` returns, like those that it refers to."""
+    """A validator for the schema of this name. `read` loads that schema and the schemas that it references."""
     import jsonschema  # slow to import
     import referencing
     from referencing.jsonschema import DRAFT202012
@@ -105,8 +105,8 @@ _OF_TYPES = {"$schema", "$ref", "$defs", "type", "const", "properties", "items",
 
 
 def mistyped(document: dict[str, Any], name: str) -> str:
-    """The first value of a document of another type than in its schema: `windows[0].ops: expected a number`. Empty if there is none.
-    Keys may be missing, and there may be further ones: other versions write other keys."""
+    """The first value whose type differs from the schema, and the expected type: `windows[0].ops: expected a number`. Empty if all
+    types match. Missing and additional keys are allowed, because other versions write other keys."""
     for error in _validator(name, _types_of).iter_errors(document):
         place = error.json_path.removeprefix("$").removeprefix(".")
         if error.validator == "type":
@@ -117,12 +117,12 @@ def mistyped(document: dict[str, Any], name: str) -> str:
 
 
 def _types_of(path: Path) -> Any:
-    """The types in the schema of a file."""
+    """The schema in a file, reduced to its types."""
     return _types_in(schema(path))
 
 
 def _types_in(rules: Any) -> Any:
-    """A schema without the rules that documents of other versions may break."""
+    """Removes the rules that documents of other versions may break; types remain."""
     if isinstance(rules, list):
         return [_types_in(one) for one in rules]
     if not isinstance(rules, dict):

@@ -28,7 +28,7 @@ def scan(file: Path) -> str:
 
 
 def holds(kind: str) -> str:
-    """What a column of a type of DuckDB holds; empty if it has no value, so that its type says nothing."""
+    """The contents of a column, from its DuckDB type; empty for a column without values, whose type is arbitrary."""
     if kind.endswith("[]"):
         return f"lists of {holds(kind[:-2]) or 'nothing'}"
     if INTEGER.fullmatch(kind):
@@ -37,13 +37,13 @@ def holds(kind: str) -> str:
 
 
 def held(table: Table) -> dict[str, str]:
-    """What the columns of a described file hold."""
+    """The contents of each column of a described file."""
     return {column.name: {"text": TEXT, "bool": TRUTH}.get(column.type, WHOLE) for column in table.columns}
 
 
 def unreadable(file: Path, wanted: Mapping[str, str], needed: tuple[str, ...] = ()) -> str:
-    """Empty, or why the file cannot be read as Parquet, lacks one of the `needed` columns, or has another type for one of those that
-    `wanted` has."""
+    """Why a file cannot be used: it is not Parquet, it lacks one of the `needed` columns, or the type of a column differs from
+    `wanted`. Empty if the file can be used."""
     import duckdb
 
     columns = "".join(f', "{column}"' for column in needed)

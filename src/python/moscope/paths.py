@@ -79,7 +79,8 @@ def user_protocol_dir() -> Path:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a path or an argument is valid UTF-8. Linux allows any bytes; Python has a surrogate for each that is not valid."""
+    """Whether a path or an argument is valid UTF-8. Linux allows any bytes; Python replaces each invalid byte by a
+    surrogate."""
     return text == text.encode(errors="ignore").decode()
 
 

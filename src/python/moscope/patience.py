@@ -14,8 +14,8 @@ from moscope.config.machine import field_kinds
 from moscope.config.routing import route_hops
 
 EXPERIMENT_FS = 10**12  # even under load, requests in experiments finish far earlier
-# The limit of an experiment is this many times the steps of a request, where that is longer. On a machine whose cores have more
-# requests under way, it is their number: all may wait for the same link or home.
+# The limit of an experiment is at least this many times the duration of a request's steps. If more requests can be in flight, their
+# number takes its place, because all of them may wait for the same link or home.
 STEPS = 100
 # No limit is longer: the engine's limit for a phase.
 LONGEST_FS = 4 * 10**15
@@ -31,7 +31,7 @@ def slowness(machine: Machine, elaborated: dict[str, Any]) -> float:
              + 4 * (1 + max(map(max, route_hops(machine.routes())))) * hop
              + sum(fs for name, fs in timing.items() if name != "tREFI")
              + sum(elaborated["dram"].get(name, 0) for name in ("frontend_fs", "backend_fs")))
-    # A prefetcher requests lines while its core has fewer than `buffers` under way.
+    # A prefetcher sends requests while its core has fewer than `buffers` lines in flight.
     prefetched = (elaborated[name]["buffers"] for name in ("l1d_prefetch", "l1i_prefetch") if name in elaborated)
     requests = machine.cores * max([int(machine.outstanding_misses), *prefetched])
     return max(1.0, float(max(STEPS, requests) * steps / EXPERIMENT_FS))

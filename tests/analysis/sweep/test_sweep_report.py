@@ -240,7 +240,7 @@ def test_figures_that_differ_between_points_are_drawn_before_those_that_do_not(s
     assert latencies.drawn() == far + flat[:2]
 
 
-def test_figures_of_the_host_are_not_drawn_and_follow_those_of_the_simulation(sweep: Sweep) -> None:
+def test_host_figures_are_not_plotted_and_are_the_last_columns(sweep: Sweep) -> None:
     rows = [{"point": n, "status": "done", "loads_per_second": 9.0 * n, "seconds": 1.0 * n, "reached": 70, "ops": 5} for n in (1, 2)]
     checks = replace(sweep, axes={}, rows=rows, main=["loads_per_second", "reached"])
     assert checks.figures == ["reached", "ops", "loads_per_second", "seconds"]

@@ -27,7 +27,7 @@ TEST(Pcap, AFullFileSystemIsReportedWithTheFile) {
     }
 }
 
-TEST(Pcap, AFileAboveTheLimitOfSizesIsNotAFullFileSystem) {
+TEST(Pcap, TheErrorAtTheFileSizeLimitNamesTheLimit) {
     const auto path = (std::filesystem::temp_directory_path() / ("pcap" + std::to_string(getpid()))).string();
     const auto before = std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};

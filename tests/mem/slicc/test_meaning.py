@@ -346,7 +346,7 @@ def test_the_names_of_members_include_all_that_generated_code_calls(tmp_path: Pa
     assert {*CHECKED_OPERATORS.values(), *CHECKED_ON_ENGINE.values(), *MASK_CHECKS.values()} <= MEMBERS
 
 
-def test_an_operator_is_not_the_protocols_function_of_the_name_of_its_check(tmp_path: Path) -> None:
+def test_a_protocols_function_does_not_replace_the_check_of_an_operator(tmp_path: Path) -> None:
     change, _ = new_at_start("int shift_left(int a, int b) { return a; }")
     text = cache(tmp_path, change, calls("assert((shift_left(1, 2) << 3) == 8);"))
     assert "int shift_left_function(int a, int b) {" in text and "shift_left(shift_left_function(1, 2), 3)" in text

@@ -87,7 +87,7 @@ def test_a_file_that_the_results_would_replace_is_refused(tmp_path: Path, image:
     assert refusal(tmp_path, own, kernel=str(image)).startswith(f"--machine: {out / 'mine.py'}: lies in the folder {out}, which ")
 
 
-def test_a_parameter_of_a_network_card_needs_one(tmp_path: Path, image: Path, checkpoint: Path) -> None:
+def test_a_network_card_parameter_needs_a_network_card(tmp_path: Path, image: Path, checkpoint: Path) -> None:
     lossy = Shared(sets=["nic.lost=500000"])
     says = "--set nic.lost=500000: the machine has no network card: expected "
     assert refusal(tmp_path, lossy, kernel=str(image)) == says + "--net, or no nic.*"

@@ -106,7 +106,7 @@ def test_the_document_tells_the_instructions_of_its_run_from_those_before_its_ch
     assert (document["instructions"], document["executed"], document["mips"]) == (500, 200, pytest.approx(1e-4, abs=1e-3))
 
 
-def test_a_run_from_a_checkpoint_says_what_it_did_itself_and_the_machines_age() -> None:
+def test_the_summary_after_a_checkpoint_has_the_runs_own_time_and_the_time_since_power_on() -> None:
     outcome = session.Outcome(instructions=5_000_000, executed=2_000_000, host_s=2.0, ticks=4566 * 10**12)
     assert outcome.done == "2,000,000 instructions, 1.0 MIPS, 4.566 s simulated"
     outcome.begun = 4000 * 10**12
@@ -236,7 +236,7 @@ def test_a_dead_guest_leaves_its_last_words_and_registers(fake: Fake, tmp_path: 
     assert Path(document["registers"]).read_text().startswith("rip ")
 
 
-def test_a_guest_that_runs_at_the_end_of_simulated_time_is_not_said_to_have_died(tmp_path: Path) -> None:
+def test_a_guest_that_reaches_the_end_of_simulated_time_is_not_reported_as_dead(tmp_path: Path) -> None:
     outcome = session.Outcome(ended="end_of_time", detail="simulated time ends after 9000 s", registers="rip 0")
     said = died(planned(tmp_path / "out"), outcome, b"moscope# ")
     assert said.startswith("moscope: the guest was stopped: simulated time ends after 9000 s\n--- the console's last lines\nmoscope# ")
@@ -331,7 +331,7 @@ def test_in_a_terminal_keys_go_to_the_guest_and_the_escape_ends_the_run(fake: Fa
 
 
 @pytest.mark.parametrize("script", [False, True])
-def test_in_a_terminal_the_time_of_an_idle_guest_passes_as_fast_as_the_users(fake: Fake, tmp_path: Path, script: bool,
+def test_an_idle_guest_in_a_terminal_keeps_real_time(fake: Fake, tmp_path: Path, script: bool,
                                                                              monkeypatch: pytest.MonkeyPatch) -> None:
     host_s, waits = [100.0], []
 
@@ -363,7 +363,7 @@ def test_in_a_terminal_the_time_of_an_idle_guest_passes_as_fast_as_the_users(fak
     assert outcome.ended == "quit" and idle_s == pytest.approx(sum(waits[:-1]), rel=0.02) and len(made) == 1
 
 
-def test_a_guest_does_not_make_up_for_a_time_in_which_moscope_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guest_does_not_catch_up_after_moscope_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     host_s = [100.0]
     monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: host_s[0]))
     pace = session.Pace()

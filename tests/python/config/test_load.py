@@ -139,7 +139,7 @@ def test_a_wrong_option_is_answered_with_what_is_expected(text: str, says: str) 
     assert re.search(says, refused("opteron48", text)), refused("opteron48", text)
 
 
-def test_an_unknown_replacement_policy_is_answered_with_those_of_the_engine() -> None:
+def test_the_error_for_an_unknown_replacement_policy_lists_the_engines_policies() -> None:
     assert refused("opteron48", "l1d.replacement=mru").endswith(f": expected one of {', '.join(replacement_policies())}")
 
 

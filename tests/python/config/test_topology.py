@@ -46,7 +46,7 @@ def test_a_named_topology_is_connected_and_routed_without_cycles(name: str, chip
     assert is_sound(compute(Routing(), edges, chips), edges, chips)
 
 
-def test_a_topology_of_a_fixed_size_says_which() -> None:
+def test_a_topology_of_a_fixed_size_states_its_number_of_chips() -> None:
     assert [only_chips(name) for name in ("twisted_ladder", "magnycours_2p", "ring")] == [8, 4, None]
 
 

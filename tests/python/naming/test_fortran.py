@@ -51,7 +51,7 @@ def named(program: Program, symbol: str, offset: int = 0) -> str:
 @pytest.mark.parametrize(("symbol", "offset", "name"), [
     ("__gm_MOD_grid", 8 * (1 + 4 * 2), "gm::grid[2][3]"), ("__gm_MOD_neg", 0, "gm::neg[-8]"), ("__gm_MOD_neg", 80, "gm::neg[2]"),
     ("__gm_MOD_cells", 24 + 16, "gm::cells[2].w[3]"), ("__gm_MOD_later", 0, "gm::later")])
-def test_indices_are_in_the_order_and_have_the_bounds_of_the_source(program: Program, symbol: str, offset: int, name: str) -> None:
+def test_fortran_indices_follow_the_order_and_bounds_of_the_source(program: Program, symbol: str, offset: int, name: str) -> None:
     assert named(program, symbol, offset) == name
 
 

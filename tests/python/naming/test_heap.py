@@ -63,7 +63,7 @@ def test_the_site_is_the_programs_own_line_where_rusts_libraries_allocate() -> N
     assert heap([1, 2, 3], {1: library, 2: crate, 3: Source("src/main.rs:7")}, "malloc").title(0)[0] == "malloc at main.rs:7"
 
 
-def test_the_site_is_the_function_where_no_line_is_the_programs() -> None:
+def test_the_site_is_a_function_if_no_line_belongs_to_the_program() -> None:
     assert heap([200, 7], {7: Source("main.c:3")}).title(0)[0] == "calloc at main.c:3"
     assert heap([200], {}).title(0)[0] == "calloc in libc.so.6:f200"
 

@@ -124,7 +124,7 @@ int main(int argc, char **) { allocator<Obj> a; return *(int *)allocator_traits<
 """
 
 
-def test_the_type_is_that_of_the_outer_function_where_functions_of_several_types_were_merged(tmp_path: Path) -> None:
+def test_merged_allocators_give_the_type_of_the_outer_function(tmp_path: Path) -> None:
     (tmp_path / "merged.cc").write_text(MERGED)
     path = tmp_path / "merged"
     subprocess.run(["g++", "-g", "-O1", "-o", path, tmp_path / "merged.cc"], check=True)

@@ -105,11 +105,11 @@ def test_variables_of_each_thread_have_names_and_fields_below_its_thread_pointer
 @pytest.mark.parametrize(("path", "of_system"), [
     ("/lib/x86_64-linux-gnu/libc.so.6", True), ("/usr/lib/x86_64-linux-gnu/libz.so.1.2.13", True), ("/lib64/ld-linux-x86-64.so.2", True),
     ("/usr/lib/git-core/git", False), ("/srv/me/lib/libpool.so", False), ("/usr/local/lib/libpool.so.1", False)])
-def test_libraries_of_the_system_are_told_from_the_programs_own_by_their_folder(path: str, of_system: bool) -> None:
+def test_system_libraries_are_recognised_by_their_folder(path: str, of_system: bool) -> None:
     assert Program("name", Path(path)).of_system == of_system
 
 
-def test_a_librarys_folder_is_that_in_the_guest_wherever_the_hosts_copy_is(tmp_path: Path) -> None:
+def test_a_librarys_folder_is_its_folder_in_the_guest(tmp_path: Path) -> None:
     names = {"/usr/lib/libc.so.6": tmp_path / "tree/libc.so.6", "/run/moscope/programs/counter": Path("/usr/lib/counter.so")}
     users = Users(cast(Tasks, Loaded([])), names, lambda _: tmp_path / "copy")
     found = [users.program(f"overlay:{name}") for name in (*names, "/usr/lib/libz.so.1")]

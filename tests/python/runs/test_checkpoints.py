@@ -127,7 +127,7 @@ class Refusing:
             raise UserError(f"{path}: checkpoint: holds \"copier\" where \"counts\" was due: expected one written by this version")
 
 
-def test_one_that_the_engine_rejects_is_made_anew(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_boot_that_the_engine_rejects_is_replaced(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     at_prompt(CONFIG).checkpoint.write_bytes(b"of other devices")
     monkeypatch.setattr(checkpoints, "_readable", lambda path: True)  # what is wrong lies beyond the part that a start reads
     made: list[checkpoints.Start] = []
@@ -140,7 +140,7 @@ def test_one_that_the_engine_rejects_is_made_anew(engine: ModuleType, boots: lis
     assert start.checkpoint.read_bytes() == b"new" and len(boots) == len(made) == 2
 
 
-def test_one_that_the_engine_rejects_again_is_an_error(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_rejection_of_a_cached_boot_is_an_error(engine: ModuleType, boots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "_boot", lambda config, path, console, *_: (path.write_bytes(b"nonsense"), console.touch()))
     with pytest.raises(UserError, match="copier"):
         checkpoints.restored(lambda: at_prompt(CONFIG), lambda start: Refusing())  # type: ignore[arg-type,return-value]

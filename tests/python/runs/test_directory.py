@@ -79,7 +79,7 @@ def test_other_options_are_a_user_error_that_names_them(plan: MakePlan, changes:
     assert re.search(says, str(error.value))
 
 
-def test_times_of_other_options_are_written_as_options(plan: MakePlan) -> None:
+def test_differing_times_are_written_as_options(plan: MakePlan) -> None:
     before = plan(1, 2)
     directory.open_for(replace(before, points=[replace(p, warmup=10**12, begin=None, kernel="distro") for p in before.points]))
     with pytest.raises(UserError, match=r"\(--kernel distro, not pk; --warmup 1ms, not 1500us; --begin none, not 2s; "

@@ -100,7 +100,7 @@ def test_functions_stand_in_for_source_lines_with_little_of_the_waiting() -> Non
         WRITERS, "waits at    60 %  libc.so.6:strlen  strlen.S:7", "waits at    30 %  libc.so.6:strlen  strlen.S:8"]
 
 
-def test_places_with_the_same_text_are_one() -> None:
+def test_places_with_the_same_text_are_one_row() -> None:
     """Two lines of a library's function that was inlined at one line of the program."""
     inlined = {"function": "rs:work", "inlined": ["read called at main.rs:27"]}
     waits = [inlined | {"source": f"library/std/src/rwlock.rs:{line}", "share": share} for line, share in ((5, 0.4), (9, 0.25))]

@@ -62,7 +62,7 @@ def test_libraries_are_asked_for_what_the_program_lacks(program: Path) -> None:
 @pytest.mark.parametrize(("name", "said"), [
     ("wrok", "a known name, such as work$"), ("ush", "a known name, such as Pool::push$"),  # libc has fputs and others
     ("putss", "a known name, such as puts "), ("zzzz", r"one of \d+ names: Pool::push, .*\bwork, ")])
-def test_names_like_an_unknown_function_are_first_those_of_the_programs_own_file(program: Path, name: str, said: str) -> None:
+def test_suggestions_for_an_unknown_function_begin_with_the_programs_own_file(program: Path, name: str, said: str) -> None:
     files = {**along(program), "/lib/x86_64-linux-gnu/libc.so.6": Path("/lib/x86_64-linux-gnu/libc.so.6")}
     with pytest.raises(UserError, match=f'--count: no function called "{name}": expected {said}'):
         functions.find("--count", name, files, "pool")

@@ -112,7 +112,7 @@ def test_each_error_has_the_nearest_kind_that_it_derives_from() -> None:
     assert found == ["UserError", "UserError", "ProtocolError", "SimulatorBug", "SimulatorBug"]
 
 
-def test_a_point_that_reaches_the_end_of_simulated_time_was_stopped_and_did_not_die(plan: MakePlan) -> None:
+def test_a_point_that_reaches_the_end_of_simulated_time_is_reported_as_stopped(plan: MakePlan) -> None:
     said = f"print(json.dumps({{'error': '{errors.kind_of(TimeEnded('late'))}', 'text': 'late'}})); sys.exit(4)"
     (failed,) = Runner(plan(1), lambda _: said).run()
     assert failed.report() == "moscope: the guest was stopped: fake-distro-1: late" and failed.exit_code == 4

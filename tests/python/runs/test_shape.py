@@ -49,5 +49,5 @@ def test_a_value_of_another_type_within_a_point_is_named_by_its_place(point: dic
     ({"cores": [{"window": 5, "spin": {"core": True}}]}, "its cores[0].spin.core: expected an object"),
     ({"attribution": {"segments": {"dram": "x"}}}, "its attribution.segments.dram: expected a number"),
     ({"cores": [], "attribution": None, "machine": {}}, "")])
-def test_each_number_of_the_statistics_is_one(stats: dict[str, Any], said: str) -> None:
+def test_numbers_of_the_statistics_must_be_numbers(stats: dict[str, Any], said: str) -> None:
     assert fault_of_stats(stats) == said

@@ -56,7 +56,7 @@ def test_a_check_point_says_what_was_reached_and_violated() -> None:
     assert (figures["ok"], figures["violations"]) == (True, 0) and int(figures["reached"] or 0) > 20
 
 
-def test_a_check_point_that_ends_in_a_protocol_error_has_the_figures_up_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_protocol_error_keeps_the_figures_of_a_check_point(monkeypatch: pytest.MonkeyPatch) -> None:
     job, params = jobs.find("protocol check"), {"machine": "small", "protocol": "MSI", "ops": 2000}
     answer = {**dict.fromkeys(("seconds", "declared", "loads_per_second", "device_reads", "device_writes"), 0), "ops": 7, "reached": 3,
               "checked_loads": 2, "unreached": [], "violations": [], "by_kind": {}}

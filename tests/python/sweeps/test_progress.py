@@ -113,7 +113,7 @@ def test_points_of_a_program_that_has_run_nowhere_have_no_estimate() -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_the_estimate_of_a_random_test_counts_its_start_beside_its_operations() -> None:
+def test_the_estimate_of_a_random_test_includes_its_start() -> None:
     few, many = (jobs.find("protocol check").plan({"protocol": "MSI", "cores": 4, "ops": ops}, print) for ops in (10, 1000))
     speeds.record([(Point({}, few), {"seconds": 0.2, "figures": {}})])
     assert 0.2 < speeds.estimate([(many.kind, many.work)]).seconds < 0.3, "not a hundred times as long"

@@ -291,12 +291,12 @@ def test_an_access_finds_the_value_of_the_older_store_that_it_waits_for(moscope:
     assert [a["value_of"] for a in accesses] == [None, None, 0], "of two stores, the last one"
 
 
-def test_an_access_of_its_core_that_ends_with_it_hides_no_false_sharing(moscope: Moscope) -> None:
+def test_another_access_of_the_core_does_not_hide_false_sharing(moscope: Moscope) -> None:
     document = trace(moscope, "c0 st A@n0; c6 st A@n0+8; c0 st A@n0 | c0 ld A@n0", *SMALL)
     assert [a["remarks"] for a in document["accesses"]] == [[], [], ["false sharing"], []]
 
 
-def test_a_line_that_the_core_gave_up_itself_is_not_falsely_shared(moscope: Moscope) -> None:
+def test_a_line_that_its_core_has_flushed_is_not_falsely_shared(moscope: Moscope) -> None:
     document = trace(moscope, "c0 ld A@n0; c0 flush A@n0; c6 st A@n0+8; c0 ld A@n0; c0 nt B@n0; c6 st B@n0+8; c0 ld B@n0; "
                      "c0 ld C@n0; c6 st C@n0+8; c0 nt C@n0", *SMALL)
     assert not [a["text"] for a in document["accesses"] if a["remarks"]]

@@ -91,7 +91,7 @@ class AbstractController : public Component {
     Role role = Role::cache;
     int recycle_latency = 10;
     int transitions_per_cycle = 32;
-    int number_of_TBEs = 1024; ///< a transition that can wait checks for a free one; no other may find none
+    int number_of_TBEs = 1024; ///< transitions that can wait check for a free one; the others rely on one
     Segment work_segment = Segment::cache;
     /// The sequencer whose lines change with this controller's transitions; one of them if there are several, whose
     /// hits are then never served inline.

@@ -21,8 +21,8 @@ LAST_LINE = (1 << 20) - 1
 MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
                "count": "count_bytes", "setBlockSize": "set_block_size"}
 
-#: Operators that fail where C++ does not define the result, and functions whose operands are checked, by name and number of
-#: arguments, in a model and on the engine.
+#: The function that checks the operands of an operator, or of a function (by name and number of arguments) in models and on the
+#: engine. The checks fail where C++ does not define the result.
 CHECKED_OPERATORS = {"/": "divide", "%": "remainder_of", "<<": "shift_left", ">>": "shift_right"}
 CHECKED_CALLS = {("mod", 2): "remainder_of"}
 CHECKED_ON_ENGINE = {**CHECKED_CALLS, ("bitSelect", 3): "select_bits", ("maskLowOrderBits", 2): "mask_bits",

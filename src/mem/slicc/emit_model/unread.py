@@ -92,8 +92,7 @@ def _statement(s: ast.Stmt, reads: Reads) -> None:
 
 
 def _does_more(e: ast.Expr) -> bool:
-    """Whether something else than the value of an expression depends on the variables in it: what a function does, or whether an
-    operator has a result."""
+    """Whether the variables of an expression affect more than its value: it contains a call, or an operator that can fail."""
     calls = (ast.Call, ast.MethodCall, ast.ClassCall)
     return any(isinstance(inner, calls) or isinstance(inner, ast.Binary) and inner.op in CHECKED_OPERATORS for inner in ast.walk_expr(e))
 

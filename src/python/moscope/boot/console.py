@@ -84,7 +84,7 @@ class Terminal:
                 termios.tcsetattr(self.stdin, termios.TCSADRAIN, before)
 
     def typed(self, patience: float = 0) -> bytes:
-        """Input typed since the last call; without any, waits for a key for so many seconds."""
+        """Input typed since the last call. If there is none, waits up to `patience` seconds for a key."""
         if not select.select([self.stdin], [], [], patience)[0]:
             return b""
         with _somebody_there():

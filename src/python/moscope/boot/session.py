@@ -72,23 +72,23 @@ class Outcome:
 
     @property
     def done(self) -> str:
-        """What the run did, in words; after a checkpoint also the machine's age."""
+        """Summary of the run; if it began at a checkpoint, with the time since power-on."""
         simulated = f"{(self.ticks - self.begun) / 1e15:.3f} s simulated"
         age = f", {self.ticks / 1e15:.3f} s since power-on" if self.begun else ""
         return f"{self.executed:,} instructions, {self.mips:.1f} MIPS, {simulated}{age}"
 
 
 class Pace:
-    """Real time in ticks: as long as each step is given only the time that has passed, an idle guest's clock is no faster than the
-    user's, and a time in which the guest was slower is not made up for. Nor is one in which this process was stopped (SIGSTOP)."""
+    """Limits the simulated time of each step to the real time that has passed since the previous one, so that an idle guest's clock is
+    never faster than the user's. The guest does not catch up after it was slower, or after this process was stopped (SIGSTOP)."""
 
-    MOST_S = 1  # steps and waits for keys take 20 ms
+    MOST_S = 1  # the limit of a step; steps and waits for keys take 20 ms
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def passed(self) -> int:
-        """Since the last call."""
+        """Real time since the last call, in ticks."""
         now = time.monotonic()
         before, self._last = self._last, now
         return int(min(now - before, self.MOST_S) * FS_PER_S)
@@ -139,7 +139,8 @@ class Session:
     # --- steps ---
 
     def _loop(self, step_ms: int) -> None:
-        """A user's guest that has caught up with real time waits for it, or for a key. A script does not wait."""
+        """In a user's shell, a guest that has caught up with real time waits until more time has passed, or a key is pressed. A script
+        does not wait."""
         caught_up, pace = False, Pace() if self.terminal and not self.plan.config["info"].get("script") else None
         while True:
             if self.terminal and not self._keyboard(self.terminal, step_ms / 1000 if caught_up else 0):
@@ -225,7 +226,7 @@ class Session:
             self.system.console_input(b"\n")
 
     def _keyboard(self, terminal: console.Terminal, patience: float) -> bool:
-        """Passes on typed input, for which it waits that many seconds; returns False when the user ends the run."""
+        """Passes typed input to the guest, and waits up to `patience` seconds for it. Returns False when the user ends the run."""
         guest, commands = self.keys.split(terminal.typed(patience))
         if guest:
             self.system.console_input(guest)
@@ -251,7 +252,7 @@ class Session:
 
 
 def fatal(ended: str, detail: str) -> tuple[type[MoscopeError], str]:
-    """The kind and the text of the error of an end in FATAL."""
+    """The class and the text of the error for an end in FATAL."""
     if ended == END_OF_TIME:
         return TimeEnded, detail
     how = DEATHS.get(ended, "the guest uses a feature that the model lacks")

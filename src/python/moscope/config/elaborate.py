@@ -213,8 +213,8 @@ def _params(
                 params[name] = value
     for name in description.get("roles", {}).get("for_requests", ()):
         if (least := most_requests(machine, roles.per)) > params.get(name, math.inf):
-            raise ConfigError(f"params.{kind}.{name}: {params[name]}", f"at least {least}, as many requests as its cores can have under "
-                              "way (outstanding_misses, and buffers of the prefetchers)")
+            raise ConfigError(f"params.{kind}.{name}: {params[name]}", f"at least {least}, as many requests as its cores can have in "
+                              "flight (outstanding_misses, and buffers of the prefetchers)")
     free, all_of_them = params.get("free_tbes", 0), params.get("number_of_TBEs", math.inf)
     if free > all_of_them:  # requests would wait for free TBEs that never exist
         if f"{kind}.number_of_TBEs" in machine.params:
@@ -224,8 +224,8 @@ def _params(
 
 
 def most_requests(machine: Machine, per: str) -> int:
-    """The most lines that the cores of a controller can have requested at a time. Prefetches are sent while their core has fewer lines in
-    flight than the prefetcher has buffers."""
+    """The largest number of lines that the cores of a controller can have in flight. A prefetcher sends requests while its core has fewer
+    lines in flight than the prefetcher has buffers."""
     cores = {"core": 1, "pair": 2, "chip": machine.cores_per_chip}.get(per, machine.cores)
     prefetches = max(int(p.buffers) if p.policy != "off" else 0 for p in (machine.l1d_prefetch, machine.l1i_prefetch))
     return cores * (int(machine.outstanding_misses) + prefetches)

@@ -152,7 +152,7 @@ def registered_in(name: str) -> str:
 
 
 def only_chips(name: str) -> int | None:
-    """The number of chips that a topology is for; None: any."""
+    """The number of chips that a topology requires; None: any number."""
     return _entry(name)[1]
 
 

@@ -9,6 +9,7 @@ the memory and XFIRE (every core reads all nodes' memory evenly) figures of AMD'
 derived, the machine's divided by its nodes. Variants without published figures have none.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,13 +32,19 @@ def _groups(sets: Sequence[str]) -> set[str]:
     return {text.partition("=")[0].strip().partition(".")[0] for text in sets} - set(NEUTRAL)
 
 
+@functools.cache
+def _supplied(name: str) -> Machine:
+    return load_machine(name)
+
+
 def original(machine: Machine) -> Machine:
-    """The machine of moscope's that has its name; else the most similar one of those that have its references; else itself."""
+    """The supplied machine of which this one is a copy: the one with the same name, or else the most similar one with the same
+    references. The machine itself if there is none."""
     if machine.name in machine_names():
-        return load_machine(machine.name)
+        return _supplied(machine.name)
     if machine.references == References():
         return machine
-    same = [own for own in map(load_machine, machine_names()) if own.references == machine.references]
+    same = [own for own in map(_supplied, machine_names()) if own.references == machine.references]
     return min(same, key=lambda own: len(_differences(machine, own)), default=machine)
 
 
@@ -46,7 +53,7 @@ def _differences(machine: Machine, own: Machine) -> set[str]:
 
 
 def _edited(machine: Machine) -> set[str]:
-    """The keys in which a machine differs from the one of moscope's that it is a copy of, through its file or options."""
+    """The keys in which a machine differs from the supplied machine of which it is a copy, through its file or options."""
     return _differences(machine, original(machine))
 
 

@@ -74,7 +74,7 @@ class Debug:
         return self._variables[address]
 
     def _variable(self, address: int) -> tuple[str, DIE] | None:
-        """The function that contains the variable at an address, and the variable's type; of a common block, the block."""
+        """The function that contains the variable at an address, and the variable's type; for a common block, the block itself."""
         path = self._units.variable(address) if self._units else []
         if path and path[-2].tag == COMMON:
             return "", path[-2]

@@ -101,8 +101,8 @@ class Elf:
         return max((s.address + s.size for s in self.sections if s.address and s.address <= address < s.address + s.size), default=0)
 
     def symbols(self) -> Iterator[tuple[int, int, str, str]]:
-        """(address, size, kind letter as nm prints it, name) of what lies in memory; .symtab, or else .dynsym. A table that is cut short,
-        or whose strings are missing, has as many as the file has of it: Linux runs a program without reading its sections."""
+        """(address, size, kind letter as nm prints it, name) of what lies in memory, from .symtab or else .dynsym. Of a truncated
+        table, or one without its strings, the symbols that can be read: Linux runs a program without reading its sections."""
         tables = [s for s in self.sections if s.kind == SHT_SYMTAB] or [s for s in self.sections if s.kind == SHT_DYNSYM]
         for table in (t for t in tables if t.link < len(self.sections)):
             strings = self.sections[table.link].offset

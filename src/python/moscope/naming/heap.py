@@ -41,7 +41,7 @@ class Piece:
 class Code:
     """Functions that describe the code of user programs, by address and CR3."""
 
-    source: Callable[[int, int], Source | None]  # None in libraries of the system
+    source: Callable[[int, int], Source | None]  # None in system libraries
     function: Callable[[int, int], str]  # PROGRAM:FUNCTION
     program: Callable[[int], str]  # the name of the file that a process runs
     chain: Callable[[chains.Sample], list[int]]

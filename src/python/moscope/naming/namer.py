@@ -165,7 +165,7 @@ class Namer:
             return None
 
     def own_source(self, pc: int, cr3: int) -> Source | None:
-        """The same of a user's program; None in libraries of the system, also where these have debug information."""
+        """The same for a user's program; None in system libraries, even if their debug information is installed."""
         return None if self._tried(self._users.of_system, pc, cr3) else self.source(pc, cr3)
 
     def extent(self, va: int, cr3: int) -> tuple[int, int] | None:

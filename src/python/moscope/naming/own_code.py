@@ -8,12 +8,12 @@ from typing import Any
 
 # Paths of files that are not the program's own, as debug information names them.
 FOREIGN = re.compile(r"/usr/|/build/|/rustc/|/opt/|\.\./|\./|\?|.*/\.cargo/registry/|library/(alloc|core|std)/src/")
-OF_SYSTEM = re.compile(r"/(usr/)?lib\w*/(.*/)?[^/]+\.so(\.\d+)*\Z")  # paths of libraries that belong to no program
+OF_SYSTEM = re.compile(r"/(usr/)?lib\w*/(.*/)?[^/]+\.so(\.\d+)*\Z")  # paths of system libraries
 OF_PROGRAM = ":"  # in the name of a program's function, `server:work`; names of kernel functions have none
 WITHOUT_SYMBOLS = " (no symbols)"  # at the end of the name of a program's code without symbols, which is its file's
 INLINED = " (inlined)"  # at the end of an inlined function in a call chain; such a function is named without its program
 WORTH_SHOWING = 0.05  # of all writing of a name or waiting for it: the least share of a source line that says where most of it is
-WORTH_A_WRITER = 0.2  # of the waiting for a name: the least portion after a write by another that makes writers worth naming
+WORTH_A_WRITER = 0.2  # of the waiting for a name: below this portion after a write by another core or a device, writers are not named
 ALMOST_ALL = 0.9  # of the waiting: a larger share is not given
 KERNEL_HEADER = re.compile(r"(arch/\w+/)?include/")
 
@@ -48,8 +48,8 @@ def said(function: str, source: str, inlined: Sequence[str]) -> str:
 
 
 def merged(places: Iterable[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> list[dict[str, Any]]:
-    """Places with the same text as one with the sum of their shares, the largest first: several lines of a library's function that
-    was inlined at one line of the program."""
+    """Merges places with the same text and adds their shares; the largest share comes first. An example is several lines of a
+    library's function that was inlined at one line of the program."""
     made: dict[str, dict[str, Any]] = {}
     for one in places:
         held = made.setdefault(text(one), {**one, "share": 0})

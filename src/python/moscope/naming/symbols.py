@@ -9,7 +9,7 @@ from dataclasses import dataclass
 # Symbols that mark places, not objects. If another symbol has the same address, the other one is the name.
 PLACE = re.compile(r"^(_?_?(start|end|stop|begin)_|_[se]?(text|data|init|bss|brk|etext|edata|end)$|__pfx_|__cfi_|\.L|\$)"
                    r"|_(start|end|begin)$|__UNIQUE_ID|^__SC|^__ksym|^__kstr")
-FARTHEST = 64 << 20  # bytes; the distance to a symbol without a size that is farther away says nothing
+FARTHEST = 64 << 20  # bytes; an address farther behind a symbol without a size does not belong to it
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class SymbolTable:
         return found[0] if found else None
 
     def at(self, address: int) -> Place | None:
-        """The symbol that `address` lies in; None before the first, after a symbol's own end, and far from one without a size."""
+        """The symbol that contains `address`. None before the first symbol, behind the end of a symbol with a size, and far behind one
+        without a size."""
         i = bisect_right(self._addresses, address) - 1
         if i < 0:
             return None

@@ -38,7 +38,8 @@ class Variable:
 
 
 class Program:
-    """One program's file; without symbols if it cannot be read. `place`: its path in the guest, if it has another one there."""
+    """One program's file; without symbols if it cannot be read. `place`: its path in the guest, if that
+    differs from `path`."""
 
     def __init__(self, name: str, path: Path, place: str = "") -> None:
         self.name = name
@@ -257,7 +258,7 @@ class Users:
         return program.source(link) if program else None
 
     def of_system(self, address: int, cr3: int) -> bool:
-        """Whether an instruction belongs to a library of the system, so that its source lines are not those of the program."""
+        """Whether an instruction belongs to a system library, whose source lines are not the program's."""
         program, _ = self.linked(address, cr3)
         return program is not None and program.of_system
 

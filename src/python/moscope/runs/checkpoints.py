@@ -85,8 +85,8 @@ def at_prompt(config: dict[str, Any], chosen: kernel.Kernel, report: Callable[[P
 
 
 def restored(booted: Callable[[], Start], create: Callable[[Start], engine.System]) -> tuple[Start, engine.System]:
-    """A start, and the machine that `create` makes for it, restored. A cached checkpoint that the engine rejects is damaged, or of other
-    devices than the engine has: it is removed, and the guest is booted once more."""
+    """A start, and the machine that `create` makes for it, restored from the start's checkpoint. If the engine rejects a cached
+    checkpoint, the file is damaged, or the engine's devices have changed: the file is removed, and the guest is booted once more."""
     from moscope.errors import UserError
 
     start = booted()
@@ -95,7 +95,7 @@ def restored(booted: Callable[[], Start], create: Callable[[Start], engine.Syste
         system.restore(str(start.checkpoint))
         return start, system
     except UserError:
-        del system  # its memory
+        del system  # frees its memory before another machine is created
     start.checkpoint.unlink(missing_ok=True)
     start = booted()
     system = create(start)

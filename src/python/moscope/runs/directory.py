@@ -116,7 +116,7 @@ def engine_digest() -> str:
 
 
 def differences(kept: Path, plan: Plan) -> str:
-    """The options with other values than in the directory, as text."""
+    """The options whose values differ from those in the directory, as text."""
     before, now = document(kept), plan.identity()
     if before is None:
         return f"{kept.name} is damaged"
@@ -127,7 +127,7 @@ def differences(kept: Path, plan: Plan) -> str:
     for option in ("workload", "kernel", "cores"):
         first, second = ([*dict.fromkeys(str(p.get(option)) for p in points)] for points in (old, new))
         found.append(_change(option, first, second))
-    for one in old:  # other kernels make no difference for the options of a point, other core counts may
+    for one in old:  # the options of a point may depend on its workload and core count, but not on its kernel
         alike = [p for p in new if all(p.get(option) == one.get(option) for option in ("workload", "cores"))]
         other = next((p for p in alike if p.get("kernel") == one.get("kernel")), next(iter(alike), one))
         found += [_change(option, one.get(option), other.get(option)) for option in {**one, **other} if option != "kernel"]
@@ -135,7 +135,8 @@ def differences(kept: Path, plan: Plan) -> str:
 
 
 def _change(name: str, before: Any, now: Any) -> str:
-    """An option as a command line has it, or what follows from the options, with both values; empty if these are equal."""
+    """An option as it is written on the command line, or a value that follows from the options, before and now. Empty if both are
+    equal."""
     option = {"packages": "with"}.get(name, name)
     given = {"machine", "set", "seed", *(field.name for field in fields(Options)), "with"}
     shown = f"--{option.replace('_', '-')}" if option in given else option

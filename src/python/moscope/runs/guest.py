@@ -114,7 +114,7 @@ class Guest:
             self._tell()
 
     def reason(self) -> str:
-        """The last message of the programs since the command was typed, `NAME: TEXT`, in brackets; empty if there is none."""
+        """The last message that a program has printed since the command was typed, as ` (NAME: TEXT)`; empty if there is none."""
         for line in reversed(tail(self.log).splitlines()):
             if line.startswith(initramfs.PROMPT) and line != initramfs.PROMPT:
                 break

@@ -152,7 +152,7 @@ def _lines(count: int) -> str:
 
 
 def _contenders(pair: dict[str, Any], what: str) -> str:
-    """Writer and waiter, and their share of the waiting unless it is nearly all; a function may contend with itself."""
+    """The writer and the waiter, which may be one function, and their share of the waiting, unless that is nearly all of it."""
     part = of_pair(pair.get("share"))
     begin, it = (f"{percent(part)} of this where", f" {what}") if part else ("which", "")
     waiter, writer = (_at(pair[role], pair[f"{role}_source"]) for role in ("waiter", "writer"))

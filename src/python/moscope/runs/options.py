@@ -43,8 +43,6 @@ MOST_THREADS = 64
 MEMORY, LEAST_MEMORY, MEMORY_STEP = "memory_per_node", 64 << 20, 2 << 20
 # Kernel addresses that are the same at each boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
-
-
 TIMES = ("warmup", "window", "begin", "cycle")  # of a point, in femtoseconds
 
 
@@ -318,7 +316,7 @@ def given_time(option: str, text: str | None, least: int) -> int | None:
 
 
 def time_text(fs: int) -> str:
-    """A time as an option has it, in the largest unit of which it is a whole number: 1ms, 1500us."""
+    """A time as it is written in an option, in the largest unit that gives a whole number: 1ms, 1500us."""
     unit, size = next((unit, int(size)) for unit, size in reversed(Time.units.items()) if fs % int(size) == 0)
     return f"{fs // size}{unit}"
 

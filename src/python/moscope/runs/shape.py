@@ -8,7 +8,7 @@ from moscope import jsonio
 
 Kind = type | tuple[type, ...]
 NUMBER = (int, float)
-# By key: what its value is, and its elements. A key may be missing or null. What is within them has the types of the documents' schemas.
+# By key, the kind of its value and of the value's elements. A key may be missing or null. Deeper values have the types of the schemas.
 RUN: dict[str, tuple[Kind, Kind]] = {"points": (list, dict), "failed": (list, dict), "config": (dict, object)}
 CONFIG: dict[str, tuple[Kind, Kind]] = {
     "machine": (str, str), "set": (list, str), "points": (list, dict), "versions": (dict, object), "kernels": (dict, object),
@@ -22,7 +22,8 @@ WORDS: dict[Kind, str] = {list: "a list", dict: "an object", str: "a string", in
 
 
 def fault(run: dict[str, Any]) -> str:
-    """Empty, or what of a run.json, apart from the points in it, is not as a run writes it: `its points: expected a list of objects`."""
+    """The first deviation of a run.json from what a run writes: `its points: expected a list of objects`. The contents of its points
+    are not checked. Empty if there is none."""
     without = {key: value for key, value in run.items() if key != "points"}
     return _fault(run, RUN, "") or _fault(run.get("config") or {}, CONFIG, "config.") or _mistyped(_given(without), "moscope.run/1")
 

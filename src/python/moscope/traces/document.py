@@ -140,10 +140,10 @@ READS = ("ld", "if", "ldu", "rmw")
 
 
 def values_found(accesses: list[dict[str, Any]]) -> dict[int, int]:
-    """For each access that reads, the access whose value it found; -1 for the initial value of memory. Of several that wrote its
-    bytes, the last one. Bytes are transferred when an access is done."""
+    """By access that reads, the last access that wrote one of its bytes; -1: all bytes have the initial value of memory. Bytes are
+    transferred when an access is done."""
     initial = (-1, -1)
-    writer: dict[int, tuple[int, int]] = {}  # by place: when it was written, and by which access
+    writer: dict[int, tuple[int, int]] = {}  # by byte: place in the order of accesses, and number, of the access that wrote it last
     found: dict[int, int] = {}
     for n, a in enumerate(sorted((a for a in accesses if a["done"] is not None), key=place_in_order)):
         at = int(a["address"], 16)

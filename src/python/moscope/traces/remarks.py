@@ -15,8 +15,8 @@ INITIAL = -1
 
 
 def place_in_order(access: dict[str, Any]) -> tuple[int, int, int]:
-    """Sorts accesses that are done in the order in which they took effect. A line that arrives serves the accesses that wait for it
-    in the order in which they were issued."""
+    """The key that sorts completed accesses by the order in which they took effect. When a line arrives, the accesses that wait for
+    it are served in the order of their issue."""
     return access["done"], access["issued"], access["id"]
 
 

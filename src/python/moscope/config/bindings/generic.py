@@ -89,8 +89,7 @@ MOST_SETS = 1 << 30  # the engine counts them in 32 bits
 
 
 def _check_shape(key: str, replacement: str, sets: int, ways: int) -> None:
-    """Raises a ConfigError if an array of this shape is too large for the engine, or if the replacement policy, which alone knows its
-    rule, refuses it."""
+    """Raises a ConfigError if an array of this shape is too large for the engine, or if the replacement policy refuses the shape."""
     from moscope import _engine
 
     if sets > MOST_SETS:

@@ -47,7 +47,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Dimension:
-    """Of an array: its lowest index, and how many there are (0: unknown)."""
+    """One dimension of an array: its lowest index, and its number of elements (0: unknown)."""
 
     first: int
     count: int
@@ -193,8 +193,8 @@ def _held(kind: DIE | None) -> DIE | None:
 
 
 def _first_bit(member: DIE, size: int) -> int | None:
-    """Where a bit field of a type with this size begins, from the beginning of the structure; None for another member. DWARF 2 and 3
-    count from the highest bit of the word that holds it (DWARF 3, section 5.6.6)."""
+    """The first bit of a bit field, counted from the beginning of its structure; None if the member is no bit field. `size`: bytes of
+    its type. DWARF 2 and 3 count from the highest bit of the word that contains the field (DWARF 3, section 5.6.6)."""
     above, at, bits = (number(member, name) for name in ("DW_AT_bit_offset", "DW_AT_data_member_location", "DW_AT_bit_size"))
     if above is None or bits is None:
         return number(member, "DW_AT_data_bit_offset")
@@ -206,7 +206,7 @@ def language(die: DIE) -> int | None:
 
 
 def lowest(bound: DIE) -> int | None:
-    """The lowest index of a dimension; None where only the running program knows."""
+    """The lowest index of a dimension; None if it is known only at run time."""
     if "DW_AT_lower_bound" in bound.attributes:
         return number(bound, "DW_AT_lower_bound")
     return 1 if language(bound) in FORTRAN else 0
@@ -221,8 +221,8 @@ def _dimension(bound: DIE) -> Dimension:
 
 
 def _indices(index: int, shape: Shape) -> list[int]:
-    """The indices of an element in each dimension. Elements are in memory order: the last dimension varies fastest, or the first one
-    `by_column`."""
+    """The index of an element in each dimension. Elements are numbered in memory order: the last dimension varies fastest, or, with
+    `by_column`, the first one."""
     order, found = shape.dimensions if shape.by_column else shape.dimensions[::-1], []
     for one in order[:-1]:
         index, rest = divmod(index, one.count or index + 1)

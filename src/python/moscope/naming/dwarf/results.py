@@ -96,8 +96,8 @@ class Results:
         return None
 
     def made(self, pc: int, depth: int) -> DIE | None:
-        """The type of the memory that one of the innermost `depth` functions at an instruction allocates: make_unique<T>, or
-        `allocate` of an allocator<T>, of which the outermost counts. Inlined functions count as functions."""
+        """The type of the memory that one of the innermost `depth` functions at an instruction allocates: T of make_unique<T>, or of
+        the outermost `allocate` of an allocator<T>. Inlined functions count as functions."""
         if self._units.unit_of(pc) is None:
             return None
         functions = [one for one in scopes(self._units, pc) if one.tag in (INLINED, FUNCTION)]
@@ -110,8 +110,8 @@ class Results:
         return type_of(found) if found is not None and found.tag == "DW_TAG_array_type" else found
 
     def _allocates(self, function: DIE) -> DIE | None:
-        """The type for which a function allocates memory. The innermost `allocate` may be that of another type, if compiler or linker
-        has merged functions with the same code; that of allocator_traits<> has the allocator as its first parameter."""
+        """The type for which a function allocates memory. The innermost `allocate` may belong to another type, if the compiler or the
+        linker has merged functions with the same code. `allocate` of allocator_traits<> has the allocator as its first parameter."""
         *_, declared = chain(function)
         name, owner = text(declared, "DW_AT_name"), declared.get_parent()
         if MAKES.match(name):

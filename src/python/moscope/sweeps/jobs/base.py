@@ -49,7 +49,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault in words, and the exit code of the command that finds it."""
+    """The description of a fault, and the exit code of the command that finds it."""
 
     text: str
     exit_code: int = errors.FOUND
@@ -80,7 +80,7 @@ class Job(ABC):
         """The figures of a point's document, for a row of the table."""
 
     def finding(self, document: dict[str, Any]) -> Finding | None:
-        """A fault that a check has found."""
+        """The fault that a check has found; None if it has found none."""
         return None
 
     def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:

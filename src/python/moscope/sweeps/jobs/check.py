@@ -21,7 +21,7 @@ from moscope.sweeps.jobs.base import (
 from moscope.sweeps.spec import Params, Value, quoted, text
 from moscope.wording import number
 
-START_OPS = 10_000  # operations that take as long as the start: 0.03 to 0.2 s, at about 10 us for an operation
+START_OPS = 10_000  # the start of a test takes as long as so many operations: 0.03 to 0.2 s, at about 10 us per operation
 
 
 class Check(Job):
@@ -53,7 +53,7 @@ class Check(Job):
             try:
                 answer = check.random_test(subject, ops, seed, progress=lambda _: report(""), **request)
             except check.Broken as error:
-                return check.failed_document(subject, error, seed)  # of this part alone, as from the command
+                return check.failed_document(subject, error, seed)  # of this part alone, as the command reports it
             documents.append(check.document(subject, answer, seed))
             if not documents[-1]["ok"]:
                 break
