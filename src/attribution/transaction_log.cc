@@ -2,11 +2,10 @@
 #include "attribution/transaction_log.hh"
 
 #include <cerrno>
-#include <cstring>
 
 #include <unistd.h>
 
-#include "base/error.hh"
+#include "base/write_error.hh"
 
 namespace moscope {
 
@@ -34,7 +33,7 @@ void TransactionLog::flush() {
 }
 
 void TransactionLog::fail() const {
-    throw UserError(path_ + ": cannot be written: " + std::strerror(errno) + ": expected a folder with space left");
+    throw write_error(path_, errno);
 }
 
 } // namespace moscope

@@ -13,6 +13,8 @@
 
 #include <zstd.h>
 
+#include "base/write_error.hh"
+
 namespace moscope {
 
 namespace {
@@ -39,8 +41,7 @@ class Writer {
     }
     void raw(const void *p, std::size_t n) {
         if (std::fwrite(p, 1, n, f_) != n)
-            throw UserError(path_ + ": cannot be written: " + std::strerror(errno) +
-                            ": expected a file system with space left");
+            throw write_error(path_, errno);
     }
     void part(const void *p, std::size_t n) {
         out_.resize(ZSTD_compressBound(n));
@@ -258,7 +259,7 @@ void write_checkpoint(const std::string &path, const std::string &description, c
     const std::string aside = path + ".part-" + std::to_string(getpid());
     File f(std::fopen(aside.c_str(), "wb"), std::fclose);
     if (!f)
-        throw UserError(path + ": cannot be written: " + std::strerror(errno) + ": expected a folder that exists");
+        throw write_error(path, errno, "a folder that exists and can be written");
     try {
         Writer w(path, f.get());
         w.raw(kMagic.data(), kMagic.size());
@@ -272,11 +273,9 @@ void write_checkpoint(const std::string &path, const std::string &description, c
         std::FILE *raw = f.release();
         const bool flushed = std::fflush(raw) == 0;
         if ((std::fclose(raw) != 0) | !flushed)
-            throw UserError(path + ": cannot be written: " + std::strerror(errno) +
-                            ": expected a file system with space left");
+            throw write_error(path, errno);
         if (std::rename(aside.c_str(), path.c_str()) != 0)
-            throw UserError(path + ": cannot be written: " + std::strerror(errno) +
-                            ": expected a file system with space left");
+            throw write_error(path, errno);
     } catch (...) {
         std::remove(aside.c_str());
         throw;

@@ -2,9 +2,8 @@
 #include "dev/nic/pcap.hh"
 
 #include <cerrno>
-#include <cstring>
 
-#include "base/error.hh"
+#include "base/write_error.hh"
 
 namespace moscope::dev {
 
@@ -20,21 +19,11 @@ struct PacketHeader {
 };
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
-/// The text after `expected` for a failed write, as in src/python/moscope/failures.py.
-const char *expected(int error) {
-    switch (error) {
-    case ENOSPC: return "free space";
-    case EDQUOT: return "free space within the quota";
-    case EFBIG: return "a higher limit of file sizes (ulimit -f)";
-    default: return "a writable file";
-    }
-}
-
 } // namespace
 
 Pcap::Pcap(const std::string &path) : path_(path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {
     if (!file_)
-        throw UserError(path + ": " + std::strerror(errno) + ": expected a writable file");
+        throw write_error(path, errno);
     const FileHeader header;
     std::fwrite(&header, sizeof header, 1, file_.get());
     flush();
@@ -70,10 +59,8 @@ void Pcap::put(net::Bytes frame, Tick at) {
 }
 
 void Pcap::flush() {
-    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0) {
-        const int error = errno;
-        throw UserError(path_ + ": cannot be written: " + std::strerror(error) + ": expected " + expected(error));
-    }
+    if (std::fflush(file_.get()) != 0 || std::ferror(file_.get()) != 0)
+        throw write_error(path_, errno);
 }
 
 } // namespace moscope::dev
