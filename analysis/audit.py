@@ -69,12 +69,12 @@ WRITTEN_SINCE = """(writer IS DISTINCT FROM writer_before
 RULES = {
     "latency is the sum of its segments": f"latency <> {' + '.join(SEGMENT.names)}",
     "a transaction takes time, and stalls its core no longer than that": "latency <= 0 OR exposed < 0 OR exposed > latency",
-    "a transaction spends time on links exactly if it crosses links": "(hops > 0) <> (link > 0)",
+    "a transaction spends time on links if and only if it crosses links": "(hops > 0) <> (link > 0)",
     "only a transaction with a supplier, or an upgrade, crosses links":
         "hops > 0 AND supplier_chip IS NULL AND class <> 'upgrade' AND NOT past",
     "a line from another chip crosses a link": "supplier_chip <> chip AND hops = 0",
     "a transaction that reads DRAM has a supplier": "dram > 0 AND supplier_chip IS NULL AND NOT past",
-    "an access that waits for an older one of its core to the line counts this as waiting":
+    "an access that waits for an older access of its core to the same line counts this time as `queue`":
         "before > issued AND queue < before - issued",
     "cold: the core has not had the line": "class = 'cold' AND (before IS NOT NULL OR writer = core OR prefetched)",
     "upgrade: the access writes": "class = 'upgrade' AND NOT writes",
@@ -95,7 +95,7 @@ RULES = {
     "secondary: no controller sends the line for it; its latency is waiting, plus the cache lookup of a write":
         "class = 'secondary' AND (supplier_chip IS NOT NULL OR hops > 0 OR probes > 0"
         " OR (queue + CASE WHEN writes THEN cache ELSE 0 END <> latency AND NOT found))",
-    "every transaction has a class, and is marked secondary exactly if that is its class":
+    "every transaction has a class, and is marked secondary if and only if that is its class":
         "class = 'none' OR secondary_miss <> (class = 'secondary')",
 }
 

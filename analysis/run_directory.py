@@ -187,8 +187,8 @@ def load(path: str | Path, copied: bool = True) -> Run:
             if "engine" not in (record or {}) and _has_tables(folder, problems):
                 folders[point.name] = folder
         else:
-            problems.append(f"points/{folder.name} is left out: it was made from other inputs than those in run.json, or is not in it "
-                            "yet; the same `moscope run` measures it again")
+            problems.append(f"points/{folder.name} is left out: its inputs are not those in run.json, or run.json does not "
+                            "list it yet; the same `moscope run` measures it again")
     if not points:
         # Without the folders of the points, run.json still has the results.
         points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)

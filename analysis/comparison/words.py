@@ -86,7 +86,7 @@ def headline(pair: Row) -> str:
 def notes(pair: Row) -> list[str]:
     """What a reader must know of the lists, of the configuration, and of the windows."""
     own = pair.get("programs")
-    return [*([f"Names of {own['b']} (B) are compared with those of {own['a']} (A), whose name the lists give."] if own else ()),
+    return [*([f"Names in {own['b']} (B) are compared with those in {own['a']} (A); the lists show the latter."] if own else ()),
             *_other_bytes(pair["lines"]),
             *(f"{side.upper()} does not record {_listed(keys)}: not compared." for side, keys in pair["not_recorded"].items() if keys),
             *pair["unsteady"]]
@@ -97,7 +97,10 @@ def _other_bytes(lines: list[Row]) -> list[str]:
     found = [f"{row['name']} is {', '.join(row['names_in_b'])} in B" for row in lines if "names_in_b" in row]
     if len(found) > MOST_OTHERS:
         found[MOST_OTHERS:] = [f"and {len(found) - MOST_OTHERS:,} more"]
-    return [f"Lines whose longest waiting is for another byte in B have the name of A: {'; '.join(found)}."] if found else []
+    if not found:
+        return []
+    listed = "; ".join(found)
+    return [f"A line is named after the byte with the most waiting. Where this byte differs in B, the lists use A's name: {listed}."]
 
 
 def _listed(keys: list[str]) -> str:

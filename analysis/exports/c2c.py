@@ -76,7 +76,7 @@ def records(p: Point, key: str, order: str) -> list[dict[str, Any]]:
 
 def _per_chip(p: Point) -> int:
     if p.cores_per_chip is None:
-        raise RunDirectoryError(f"{p.name}: which cores share a chip is not known, as run.json is missing: expected a run that has ended")
+        raise RunDirectoryError(f"{p.name}: run.json, which gives the chip of each core, is missing: expected a run that has ended")
     return p.cores_per_chip
 
 

@@ -80,5 +80,5 @@ def _arrow(ax: Axes, a: tuple[float, float], b: tuple[float, float], share: floa
 
 
 FIGURE = Spec("topology", "point", 70, "Traffic on links and nodes",
-              "Each arrow is one direction of a HyperTransport link, each box the DRAM of a node. A stronger colour means that it is in "
-              "use for a larger share of the time. The numbers are GB/s; those of links include packet headers.", draw)
+              "Each arrow is one direction of a HyperTransport link, each box the DRAM of a node. A stronger colour means that the link or "
+              "the DRAM is in use for a larger share of the time. The numbers are GB/s; those of links include packet headers.", draw)

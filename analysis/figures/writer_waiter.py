@@ -69,4 +69,5 @@ def draw(point: Point, wide: bool) -> Figure | None:
 
 FIGURE = Spec("writer-waiter", "point", 60, "Who writes, who waits",
               "Stall and spinning of the function in the row, for lines that the function in the column was the last to write, on another "
-              "core. In per cent of all waiting, over all lines. Waits for lines that no other core wrote last are left out.", draw)
+              "core. In per cent of all waiting, over all lines. Waits for lines whose last writer was not another core are left out.",
+              draw)

@@ -107,8 +107,8 @@ def one_writer(line: LineMap) -> Advice | None:
         passed_on = _is_shared(line) and _share(line, "false_sharing") < MAIN and len(area.writers) == 1 and area.readers - area.writers
         own = is_lock(area) or line.line["kind"] in OF_ONE_THREAD
         if passed_on and line.share(area.waiting) >= MAIN and not elsewhere and not own:
-            return Advice("one_writer", f"One core writes {area.name} and others read it: the line moves for each new value, wherever it "
-                          "lies. Write it less often, or let each reader keep a copy that it renews less often.", (area.name,))
+            return Advice("one_writer", f"One core writes {area.name} and others read it: the line moves for each new value, whatever its "
+                          "address. Write it less often, or let each reader keep a copy that it renews less often.", (area.name,))
     return None
 
 
@@ -124,9 +124,9 @@ def read_mostly(line: LineMap) -> Advice | None:
     text = f"{listed(names)} {verb} only read, but cores lose {object_} at each write of {hot}."
     if len(written) <= len(read) and not unplaced_writers(line):  # fields that are read after these hit, and are not in the map
         return Advice("read_mostly", f"{text} Move {listed(changed)} to another line.", changed, names)
-    return Advice("read_mostly", f"{text} Move {object_} to a line that is not written, and with {object_} what else the same code reads "
-                  "in this line: a field that is always read after another one of its line finds the line in the cache, and is not in the "
-                  "map.", names, (hot,))
+    return Advice("read_mostly", f"{text} Move {object_} to a line that is not written, together with all other fields that the same code "
+                  "reads in this line. The map does not show a field that is always read after another field of the line, because "
+                  "these reads hit.", names, (hot,))
 
 
 def not_shared(line: LineMap) -> Advice | None:
@@ -227,7 +227,8 @@ def _others(line: LineMap, array: str = "") -> str:
     functions = [code.function for code in unplaced_writers(line) if code.function not in inside]
     if not functions:
         return ""
-    return f" What {listed(functions)} {'writes' if len(set(functions)) == 1 else 'write'} in this line needs another line, too."
+    write = "writes" if len(set(functions)) == 1 else "write"
+    return f" The data that {listed(functions)} {write} in this line must also move to another line."
 
 
 def _is_shared(line: LineMap) -> bool:

@@ -106,7 +106,7 @@ def unplaced(one: LineMap) -> list[str]:
     for writer in unplaced_writers(one):
         where = f" ({writer.shown[0]})" if writer.source else ""
         why = "" if writer.function == A_DEVICE else ": its writes hit in their core's cache, or preceded the windows"
-        said.append(f"{writer.function}{where} has written this line at unknown bytes{why}. It is the last writer before "
+        said.append(f"{writer.function}{where} wrote unknown bytes of this line{why}. It is the last writer for "
                     f"{wording.percent(writer.count / one.after_writes)} of the transactions that follow a write.")
     return said
 

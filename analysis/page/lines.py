@@ -72,8 +72,8 @@ def _writers(line: dict[str, Any]) -> str:
     if not line["writers"] or line["after_writes"] is None:
         return functions(line["writers"])
     if not has_writers(line):
-        return f'<span class="quiet">no other core or device before {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
-    return f'{functions(line["writers"])} <span class="quiet">(before {esc(percent(line["after_writes"]))} of the waiting)</span>'
+        return f'<span class="quiet">no other core or device for {esc(percent(1 - line["after_writes"]))} of the waiting</span>'
+    return f'{functions(line["writers"])} <span class="quiet">(for {esc(percent(line["after_writes"]))} of the waiting)</span>'
 
 
 def functions(found: list[tuple[str, float | None]]) -> str:
@@ -196,7 +196,7 @@ def section(p: Point) -> str:
     repeated = bool(lines) and (lines[0]["shared"] or lines[0]["name"]) in str(said)
     summary = f'<p class="bottleneck">Bottleneck: {esc(said)}.</p>' if said and not repeated else ""
     return (f'<p class="headline">{headline(p)}</p>{summary}<figure class="own"><h3>The cache lines that cost most</h3>'
-            '<p class="unit">Per cent of all the time that cores waited, for memory or in spin loops. The colour shows spinning, or why '
+            '<p class="unit">Percentage of all waiting: memory stall and spinning. The colour shows spinning, or why '
             'the cache line was not in the cache (<a href="#terms">terms</a>). A cache line is 64 bytes; cache lines with the same name '
             'are one entry, with the number of those that cores waited for. Percentages of writers are shares of the transactions '
             'that follow a write by another core or a device; those of waiters are shares of the waiting for the entry. Open an entry '

@@ -10,7 +10,8 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
     for (const unsigned end : {f_.flags + 8, f_.link + 8, f_.mapping + 8, f_.cache + 8, f_.index + 8, f_.type + 4})
         if (end > f_.size || f_.size > kPage)
             throw UserError("system: a page's description of " + std::to_string(f_.size) +
-                            " bytes has a part that ends at " + std::to_string(end) + ": expected one within it");
+                            " bytes has a part that ends at byte " + std::to_string(end) +
+                            ": expected all parts to lie within it");
     for (PageFormat::Type *const type : {&f_.slab, &f_.table})
         if (!type->mask)
             type->value = 1; // matches no type

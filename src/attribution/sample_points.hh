@@ -14,7 +14,7 @@ class SamplePoints {
   public:
     SamplePoints(std::uint64_t seed, Tick period) : period_(period), random_(seed) { draw(0); }
 
-    /// Adds a wait of `time` fs. Whether a point lies in it: take() has to follow.
+    /// Adds a wait of `time` fs. Returns whether a point lies in the wait; if so, the caller must call take() next.
     bool waited(Tick time) { return (left_ -= time) < 0; }
     /// What the wait stands for (fs): a period for each point in it. On average, that is the length of the wait.
     Tick take() {
@@ -29,7 +29,7 @@ class SamplePoints {
         }
         return standing;
     }
-    /// Periods are twice as long from the one after the next point's on.
+    /// Doubles the length of all periods after the one that contains the next point.
     void widen() { period_ *= 2; }
 
   private:

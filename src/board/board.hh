@@ -44,7 +44,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     /// As end, for a marker on the console. Functional mode stops between two rounds of slices, so that the guest does
     /// not notice the stop.
     void console_showed(const std::string &marker);
-    /// `ending` has been reported: it becomes the one that followed it, or none. With one, no core may run on.
+    /// To be called when `ending` has been reported: replaces it by the next ending, or by none. While there is an
+    /// ending, no core may run.
     void clear_ending();
     /// Whether no core can ever go on: all wait with interrupts off, or for a start-up interrupt, and no interrupt is
     /// under way to any.
@@ -112,7 +113,8 @@ class Board final : public x86::Platform, public dev::TimeSource {
     void console_written(char c);
 
   private:
-    /// When, and by which core, in detailed mode; in functional mode all are equal, as they come in their order.
+    /// When an ending happened, and on which core, in detailed mode. In functional mode all moments are equal, because
+    /// endings arrive in order.
     using Moment = std::pair<Tick, unsigned>;
     static constexpr Moment kFunctional{0, ~0u};
     void keep(Ending, Moment);

@@ -49,8 +49,8 @@ struct FullSystem::Impl {
         if (machine->memory_bytes() != config.memory() || machine->cores() < config.cores)
             throw UserError("system: detailed.machine: has " + std::to_string(machine->memory_bytes() >> 20) +
                             " MiB and " + std::to_string(machine->cores()) +
-                            " cores: expected as much memory as `chips` and `memory_per_node` "
-                            "say, and at least `cores`");
+                            " cores: expected the memory that `chips` and `memory_per_node` "
+                            "give, and at least `cores` cores");
         if (machine->processes().size() == 1)
             config.threads = 0;
         for (unsigned core = 0; config.threads && core < config.cores; ++core)

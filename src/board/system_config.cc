@@ -36,8 +36,7 @@ void check(const ConfigReader &from, const SystemConfig &c) {
         from.at("memory_per_node").refuse(std::to_string(c.memory_per_node), "64MiB or more, a multiple of 2MiB");
     if (c.machine && c.attribution && c.memory() > TransactionKey::kMostDram)
         from.at("memory_per_node")
-            .refuse(std::to_string(c.memory_per_node),
-                    "256GiB on all nodes at most, if waiting is attributed to lines");
+            .refuse(std::to_string(c.memory_per_node), "at most 256GiB on all nodes if waiting is attributed to lines");
 }
 
 } // namespace

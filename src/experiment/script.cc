@@ -94,7 +94,7 @@ void Script::describe() {
 
 void Script::attach_check() {
     if (!paced_.machine.checks_data())
-        throw UserError("experiment: values can be checked only with a protocol's checking library");
+        throw UserError("experiment: the protocol library cannot check values: expected the checking library");
     std::vector<ValueCheck::Planned> planned;
     for (const ScriptAccess &s : accesses_) {
         const auto who = static_cast<testers::Agent>(s.device ? testers::kFirstDevice + *s.device : *s.core);

@@ -45,7 +45,7 @@ LitmusTest litmus_of(const ConfigReader &j, unsigned cores) {
         throw UserError("litmus test: " + std::to_string(t.threads.size()) + " threads: expected 1 to " +
                         std::to_string(cores) + ", the cores of the machine");
     if (t.variables == 0 || t.variables > TsoCore::kRegisters)
-        throw UserError("litmus test: " + std::to_string(t.variables) + " variables: 1 to " +
+        throw UserError("litmus test: " + std::to_string(t.variables) + " variables: expected 1 to " +
                         std::to_string(TsoCore::kRegisters));
     return t;
 }
@@ -78,7 +78,8 @@ std::string run_contention(const std::string &machine, const std::string &librar
     Machine m(machine, library, options);
     const unsigned node = j.get_or("node", 0u);
     if (node >= m.nodes())
-        throw UserError("contention: node " + std::to_string(node) + ": below " + std::to_string(m.nodes()));
+        throw UserError("contention: node " + std::to_string(node) + ": expected a node below " +
+                        std::to_string(m.nodes()));
     const bool rmw = j.get_or("kind", std::string("store")) == "rmw";
     const AccessKind kind = rmw ? AccessKind::rmw : AccessKind::store;
     const Addr line = m.node_base(node);

@@ -28,9 +28,9 @@ class TraceRecorder : public ruby::TraceHook {
     /// Names the access to which write() attributes the transaction's messages and transitions.
     void name_transaction(TxnId txn, unsigned access) { access_of_[txn] = access; }
 
-    /// Delays a message by `extra` at each receiver where it would arrive after the tick `after`; delays from earlier
-    /// calls count for that. Later messages of an ordered virtual network do not overtake it. Has no effect on the
-    /// requests that cores pass to their caches.
+    /// Delays a message by `extra` at each receiver where it would arrive after the tick `after`; this arrival includes
+    /// the delays from earlier calls. Later messages of an ordered virtual network do not overtake it. Has no effect on
+    /// the requests that cores pass to their caches.
     void delay(unsigned message, Tick extra, Tick after);
     /// Also reports each transition to `states`.
     void set_states(StateRecorder *states) { states_ = states; }

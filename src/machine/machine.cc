@@ -67,8 +67,8 @@ std::uint64_t Machine::node_bytes(unsigned node) const { return impl_->addresses
 void Machine::treat_otherwise(WhatIf lines) {
     MOSCOPE_CHECK(!checks_data() && !in_flight());
     if (lines.any_free() && processes().size() > 1)
-        throw UserError("what-if: lines bypass the protocol while each chip is a logical process: expected one process "
-                        "(no --threads)");
+        throw UserError("what-if: lines that bypass the protocol need a single logical process: expected no "
+                        "--threads");
     impl_->what_if = std::move(lines);
     for (const auto &s : impl_->sequencers)
         s->treat_otherwise(&impl_->what_if);

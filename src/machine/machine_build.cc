@@ -210,8 +210,8 @@ void Machine::Impl::build_controller(const MachineInfo &info, unsigned version, 
     const std::string full = std::string(info.name) + "-" + std::to_string(version);
     const auto chip = from.get_or("chip", std::uint16_t{0});
     if (processes.size() > 1 && chip >= processes.size())
-        throw UserError(full + ": chip " + std::to_string(chip) + ": the network has " +
-                        std::to_string(processes.size()) + " routers");
+        throw UserError(full + ": chip " + std::to_string(chip) + ": expected a chip below " +
+                        std::to_string(processes.size()) + ", the number of routers");
     const std::size_t process = chip % processes.size();
     owned_controllers.emplace_back(info.create(processes.queue(chip), full, clock));
     AbstractController &ctrl = *owned_controllers.back();

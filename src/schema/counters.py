@@ -3,21 +3,22 @@
 
 from moscope.schema.describe import Counter, Counters, Enumeration, Member
 
-LOST = Enumeration("Lost", "LostReasons", "Why the data bus carried nothing before a burst: the rule that held the burst's own request "
-                   "longest, for it is this that would have to be faster. Waits that ended before the bus fell idle do not count.", {
+LOST = Enumeration("Lost", "LostReasons", "Why the data bus was idle before a burst: the rule that delayed the burst's own request "
+                   "longest. If this rule took less time, the burst would begin earlier. Waits that ended before the bus became idle do "
+                   "not count.", {
     "no_request": Member("the channel had no request", "nothing to do"),
     "row_cycle": Member("the bank's row was in use or had just been closed: tRAS, tRC, tRTP, tWR, and the tRP and tRCD after them",
                         "a bank whose row is in use or just closed (tRAS, tRC, tWR)"),
-    "precharge": Member("tRP of a request that came too late to overlap it with other bursts",
+    "precharge": Member("tRP of a request that came too late for its precharge to overlap with other bursts",
                         "closing rows that requests of other streams left open (tRP)"),
-    "activate": Member("tRCD of a request that came too late to overlap it with other bursts", "opening rows (tRCD)"),
+    "activate": Member("tRCD of a request that came too late for its activate to overlap with other bursts", "opening rows (tRCD)"),
     "activate_rate": Member("activates of one rank must be some time apart: tRRD, tFAW", "activates too close together (tRRD, tFAW)"),
     "turnaround": Member("the bus changed direction: tWTR, tRTW", "the bus changing direction (tWTR)"),
     "rank_switch": Member("the bus changed to another rank: tRTRS", "the bus changing rank"),
     "refresh": Member("the rank was in refresh or waited for its refresh: tRFC", "refresh (tRFC)"),
     "order": Member("a ready row hit was held back because the oldest request had been overtaken bypass_max times",
                     "row hits held back for older requests"),
-    "scheduler_depth": Member("the request was in the queue, beyond the `scheduler_depth` oldest among which the scheduler chooses",
+    "scheduler_depth": Member("the request was queued, but was not among the `scheduler_depth` oldest, from which the scheduler chooses",
                               "requests beyond the scheduler's depth"),
     "command": Member("another command occupied the command bus, or tCCD is longer than a burst", "command slots (tCCD)"),
 }, counted=False, namespace="moscope::dram")
@@ -55,7 +56,8 @@ LINK_CHANNEL = Counters("LinkChannelStats", "What one channel of one direction o
     Counter("bytes", "bytes", "bytes sent, packet overhead included"),
     Counter("busy_fs", "fs", "serialization time", signed=True),
     Counter("wait_fs", "fs", "from arrival at the router to the grant of the link, summed over packets", signed=True),
-    Counter("credit_stall_fs", "fs", "the link could have taken the channel's next packet, but no buffer was free behind it", signed=True),
+    Counter("credit_stall_fs", "fs", "time in which the link could have taken the channel's next packet, but no buffer at the link's far "
+            "end was free", signed=True),
 ), namespace="moscope::ruby")
 
 DESCRIPTIONS = (LOST, CHANNEL, LINK_CHANNEL)

@@ -32,7 +32,7 @@ class Timings(Described):
     tCCD: Time = param("column command to column command", most=LONGEST)
     tRTRS: Time = param("data bus idle between bursts of different ranks", most=LONGEST)
     tRTW: Time = param("data bus idle between a read burst and a write burst", most=LONGEST)
-    tREFI: Time = param("mean distance of refreshes of a rank; 0: no refresh", most=LONGEST)
+    tREFI: Time = param("mean interval between refreshes of a rank; 0: no refresh", most=LONGEST)
     tRFC: Time = param("refresh to activate, same rank", most=LONGEST)
 
 
@@ -52,10 +52,10 @@ class DramSettings(Described):
     idle_close: Time = param("time without an access after which page policy `idle` closes a row", Time("0fs"), most=LONGEST)
     read_entries: Count = param("reads that a node's controller holds", Count(64), least=1, most=1024)
     write_entries: Count = param("writes that a node's controller holds", Count(64), least=1, most=1024)
-    scheduler_depth: Count = param("oldest reads of a channel among which the scheduler chooses", Count(16), least=1, most=1024)
-    write_high: Count = param("queued writes of a channel at which it begins to write although reads wait; the most that it then writes",
-                              Count(12), least=1, most=1024)
-    write_low: Count = param("queued writes of a channel at which it returns to the waiting reads", Count(4), least=0, most=1023)
+    scheduler_depth: Count = param("number of a channel's oldest reads from which the scheduler chooses", Count(16), least=1, most=1024)
+    write_high: Count = param("number of queued writes at which a channel begins to write although reads wait; also the most writes that "
+                              "these reads then wait for", Count(12), least=1, most=1024)
+    write_low: Count = param("number of queued writes at which a channel returns to the waiting reads", Count(4), least=0, most=1023)
     bypass_max: Count = param("times that the oldest request of a channel may be overtaken (family 10h: DcqBypassMax)", Count(15),
                               least=0, most=1 << 20)
     frontend: Time = param("from a request's arrival until the scheduler sees it", Time("0fs"), most=LONGEST)

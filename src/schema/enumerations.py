@@ -23,7 +23,7 @@ SHARED = "shared"  # another core has written the line
 PERMISSION = "permission"  # the core has the line, but may not write it
 OLDER = "older"  # the core has requested the line before: the access has no cause of its own
 
-MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why a line was not there; `count` stands for no class.", {
+MISS_CLASS = Enumeration("MissClass", "MissClasses", "Why the core missed the line; `count` stands for no class.", {
     "cold": Member("the core has not had the line before", noun="cold misses", colours=("#e3d28a", "#8c7f44"), rank=5, group=SIZE),
     "capacity": Member("the core had the line and replaced it", noun="capacity misses", colours=("#999933", "#b9b955"), rank=4,
                        group=SIZE),

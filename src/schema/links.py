@@ -65,8 +65,8 @@ class LinkSettings(Described):
     width: Width = param("bits in each direction", least="x2", most="x1024")
     clock: Frequency = param("the link's clock; two transfers per clock", least="1Hz")
     latency: Time = param("wire, serializer and synchronisation, one way; serialization of the packet is added")
-    credit_sets: Count = param("multiplier of the buffers of the network's channels and free list", Count(1, "a link of one set"),
-                               least=1, most=64)
+    credit_sets: Count = param("factor by which the link multiplies the buffer counts of the network's channels and free list",
+                               Count(1, "a link of one set"), least=1, most=64)
 
 
 ENGINE = (Group("LinkSettings", LinkSettings, "moscope::ruby"),)

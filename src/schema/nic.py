@@ -8,9 +8,9 @@ from moscope.schema.units import Count, Name, Size, Time
 
 
 class Nic(Described):
-    """The network card and its link. Packet limits are off unless set, since the paper publishes a few points only: 5 million packets
-    per second in other tests, 2.8 million received with 48 queues, and a fall of what is sent after 16 cores. The curve between them is
-    fitted, and taken to be the same in both directions."""
+    """The network card and its link. Packet limits are off by default, because the paper publishes only a few points: 5 million packets per
+    second in other tests, 2.8 million received with 48 queues, and a send rate that falls beyond 16 cores. The curve between these points
+    is fitted and assumed to be the same in both directions."""
 
     queues: Count = param("queue pairs, each with two interrupts; 0: one per core in use",
                           default=Count(0, "P: as many of the 82599's 64 as cores"), least=0, most=64)
@@ -26,17 +26,19 @@ class Nic(Described):
                                  default=Count(0, "P: 2.8 M received at overflow, 5 M in other tests"), least=0, most=1000000000)
     out_per_second: Count = param("most packets per second that the card sends; 0: no limit",
                                   default=Count(0, "P: falls as queues are added; the amount is not published"), least=0, most=1000000000)
-    full_rate_queues: Count = param("queue pairs with which the card handles `in_per_second` and `out_per_second`",
+    full_rate_queues: Count = param("queue pairs up to which the card reaches `in_per_second` and `out_per_second`",
                                     default=Count(16, "P: memcached on PK falls after 16 cores, each with a queue pair"), least=1, most=64)
-    queue_cost: Count = param("what each further queue pair in use adds to a packet's time in the card, in thousandths of it",
+    queue_cost: Count = param("time that each queue pair in use beyond `full_rate_queues` adds to a packet's time in the card, in "
+                              "thousandths of the latter",
                               default=Count(25, "fitted: 5 M packets/s with up to 16 queue pairs, 2.8 M with 48"), least=0, most=1000)
     in_fifo: Size = param("size of the receive FIFO; a frame that does not fit is dropped",
                           default=Size("512KiB", "x: Intel 82599 data sheet"), least="2KiB", most="1GiB")
     out_fifo: Size = param("size of the transmit FIFO; frames are fetched while it has room",
                            default=Size("160KiB", "x: Intel 82599 data sheet"), least="2KiB", most="1GiB")
-    sent_together: Count = param("frames sent whose buffers a queue returns to the driver together, in place of the 82599's descriptors",
-                                 default=Count(8, "x: WTHRESH, as Linux's driver sets it"), least=1, most=64)
-    sent_after: Time = param("time after which a queue returns fewer buffers", default=Time("10us", "assumed"), least="1ns", most="1ms")
+    sent_together: Count = param("number of sent frames whose buffers a queue returns to the driver together; the 82599 counts descriptors "
+                                 "instead", default=Count(8, "x: WTHRESH, as Linux's driver sets it"), least=1, most=64)
+    sent_after: Time = param("time after which a queue returns the buffers of fewer frames than `sent_together`",
+                             default=Time("10us", "assumed"), least="1ns", most="1ms")
     transfers: Count = param("most lines of the card's transfers in flight at a time",
                              default=Count(16, "d: 2.8 M packets/s each way, seven lines for a packet in and out"), least=1, most=256)
     lost: Count = param("frames in a million, of each direction, that the link loses at random",

@@ -18,7 +18,7 @@ class Pipeline(Described):
                            default=Cycles("12cycles", "assumed"), most="1000000cycles")
     store_buffer: Count = param("entries of the store buffer", default=Count(
         32, "assumed: most of the 44-entry load/store unit (x: AMD 40546, section A.5.4) hold loads"), least=1, most=256)
-    l1d_tlb: Count = param("entries of the first-level data TLB, fully associative, replaced in turn, for pages of all sizes",
+    l1d_tlb: Count = param("entries of the first-level data TLB, fully associative, replaced round-robin, for pages of all sizes",
                            default=Count(48, "x: AMD 40546, section A.10"), least=1, most=256)
     l2_tlb: Cycles = param("cycles that a miss in the first-level TLB adds; if the second level misses, too, a page walk follows",
                            default=Cycles("5cycles", "assumed"), most="1000000cycles")
@@ -26,7 +26,7 @@ class Pipeline(Described):
 
 
 class Core(Described):
-    """How a core in detailed mode overlaps what it does. Only `out_of_order` uses the other values; the defaults are those of
+    """How a core in detailed mode overlaps its instructions. Only `out_of_order` uses the other values; the defaults are those of
     family 10h."""
 
     model: Name = param("`blocking`: instructions issue in order and one load is under way; `out_of_order`: independent loads overlap",

@@ -8,7 +8,7 @@ from moscope.schema.enumerations import ACCESS_KIND, DEVICE, MISS_CLASS, SEGMENT
 SPACE = "CR3 of the address space; 0: the kernel's code, which is the same in all"
 USE = "number of the use of the line's page, among all lines' uses"
 DEVICE_PC = 1  # AttributionPart::kDevicePc
-NO_OTHER = "0: the last writer is the waiting core itself or a device, or no core has written it"
+NO_OTHER = "0: the last writer is the waiting core itself or a device, or no core has written the line"
 
 TRANSACTION = Record("TransactionRecord", "One transaction of a core in detailed mode.", (
     Field("issued", "i64", "when the core issued it", "fs"),
@@ -67,8 +67,8 @@ LINE = Record("LineRow", "Waiting for one line during one use of its page.", (
     Field("va", "u64", "a virtual address by which the line was reached", "byte address"),
     Field("address_space", "u64", "CR3 for that address", "byte address"),
     Field("stall", "i64", "exposed stall", "fs"),
-    Field("spin", "i64", "time in spin loops that look at it", "fs"),
-    Field("spin_iterations", "u64", "iterations of spin loops that look at it", "iterations"),
+    Field("spin", "i64", "time in spin loops that read the line", "fs"),
+    Field("spin_iterations", "u64", "iterations of spin loops that read the line", "iterations"),
     Field("transfers", "u64", "transactions", "transactions"),
     Field("class_stall", "i64", "exposed stall by class", "fs", each=MISS_CLASS),
     Field("class_count", "u32", "transactions by class", "transactions", each=MISS_CLASS),

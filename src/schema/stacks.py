@@ -7,7 +7,7 @@ GENERAL_REGISTER = Enumeration("GeneralRegister", "GeneralRegisters", "General r
     f"register_{n}": f"the general register with the number {n}" for n in range(16)
 }, counted=False)
 
-STACK_SAMPLE = Record("StackSample", "What is known of a core that has waited; bytes of its stacks follow.", (
+STACK_SAMPLE = Record("StackSample", "State of a core that has waited, followed by bytes of its stacks.", (
     Field("line", "u64", "DRAM address of the line that it waited for last", "byte address"),
     Field("pc", "u64", "virtual address of the instruction that the core executes", "byte address"),
     Field("address_space", "u64", "CR3 of the core", "byte address"),

@@ -41,11 +41,11 @@ CONSISTENT = [
 BROKEN = {
     "latency is the sum of its segments": access(2, 300, 10, "cold", link=9),
     "a transaction takes time, and stalls its core no longer than that": access(2, 300, 10, "cold", exposed=11),
-    "a transaction spends time on links exactly if it crosses links": access(2, 300, 10, "cold", supplier_chip=0, hops=0),
+    "a transaction spends time on links if and only if it crosses links": access(2, 300, 10, "cold", supplier_chip=0, hops=0),
     "only a transaction with a supplier, or an upgrade, crosses links": own(2, 300, 10, "cold", hops=1, cache=8, link=2),
     "a line from another chip crosses a link": access(2, 300, 10, "cold", hops=0, link=0, responder=10),
     "a transaction that reads DRAM has a supplier": own(2, 300, 10, "cold", cache=1, dram=9),
-    "an access that waits for an older one of its core to the line counts this as waiting": access(0, 110, 200, "true_sharing", writer=1),
+    "an access that waits for an older access of its core to the same line counts this time as `queue`": access(0, 110, 200, "true_sharing", writer=1),
     "cold: the core has not had the line": access(0, 300, 10, "cold"),
     "upgrade: the access writes": own(1, 300, 10, "upgrade", writer=1),
     "upgrade: the line does not come from memory": access(1, 300, 10, "upgrade", "store", link=2, dram=8, writer=1),
@@ -60,7 +60,7 @@ BROKEN = {
         own(1, 300, 10, "secondary", segment="queue", writer=1),
     "secondary: no controller sends the line for it; its latency is waiting, plus the cache lookup of a write":
         own(1, 130, 20, "secondary", segment="queue", probes=2, writer=1),
-    "every transaction has a class, and is marked secondary exactly if that is its class":
+    "every transaction has a class, and is marked secondary if and only if that is its class":
         access(1, 300, 10, "capacity", writer=1, secondary_miss=True),
 }
 

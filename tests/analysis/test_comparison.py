@@ -262,7 +262,7 @@ def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Pa
         assert any(row["a"] for row in rows) and all(row["a"] == row["b"] for row in rows)
     assert pair["programs"] == {"a": "server", "b": "server-padded"}
     text.show([pair], [])
-    assert "Names of server-padded (B) are compared with those of server (A)" in capsys.readouterr().out
+    assert "Names in server-padded (B) are compared with those in server (A)" in capsys.readouterr().out
     assert "Names of server-padded (B)" in page.document([pair], [], a, b)
     assert compared(a, a)[0]["programs"] is None
 
@@ -292,7 +292,7 @@ def test_a_line_with_the_name_of_another_byte_on_each_side_is_one_row(tmp_path: 
     for name in ("time", "lines"):
         assert sum(row["difference"] for row in pair[name]) == pytest.approx(pair["whole"]["difference"])
     text.show([pair], [])
-    assert "have the name of A: cnt:packed[1] is cnt:packed[0] in B." in capsys.readouterr().out
+    assert "the lists use A's name: cnt:packed[1] is cnt:packed[0] in B." in capsys.readouterr().out
     jsonio.validate(command.document([pair], [], ok=True))
 
 

@@ -200,7 +200,7 @@ def test_without_the_runs_machine_a_trace_is_of_cores_and_c2c_is_refused(point: 
     titles = [one["args"]["name"] for one in json.loads(exported(point, "perfetto")["perfetto.json"])["traceEvents"]
               if one["name"] == "process_name"]
     assert titles == ["cores"]
-    with pytest.raises(RunDirectoryError, match="p: which cores share a chip is not known, as run.json is missing: expected"):
+    with pytest.raises(RunDirectoryError, match="p: run.json, which gives the chip of each core, is missing: expected"):
         exported(point, "c2c")
 
 
@@ -216,7 +216,7 @@ def test_the_share_of_a_line_is_of_the_hitms_of_all_lines(point: Point, tmp_path
 
 def test_the_documents_say_how_many_lines_the_tables_of_c2c_have() -> None:
     (row,) = (line for line in (paths.root() / "docs/analysis.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `c2c` |"))
-    assert f"the {c2c.LINES} lines with the most HITMs at most" in row
+    assert f"at most {c2c.LINES} lines, those with the most HITMs" in row
 
 
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])
@@ -269,5 +269,5 @@ def test_a_column_of_another_type_is_refused(point: Point, tmp_path: Path, to: s
 @pytest.mark.parametrize("to", ["c2c", "perfetto"])
 def test_transactions_with_other_columns_are_refused(point: Point, tmp_path: Path, to: str) -> None:
     parquet.write_table(pa.table({"core": [1]}), tmp_path / "transactions.parquet")
-    with pytest.raises(RunDirectoryError, match="transactions.parquet: lacks what this needs .*: expected a run of this version"):
+    with pytest.raises(RunDirectoryError, match="transactions.parquet: lacks columns that the export needs .*: expected a run of this version"):
         exported(point, to)

@@ -104,15 +104,15 @@ def test_a_writer_without_transactions_of_its_own_has_unknown_bytes(tmp_path: Pa
                 miss="false_sharing")
     assert [(code.function, code.count) for code in line.unplaced] == [("f9", 6)]
     (note,) = text.unplaced(line)
-    assert note.startswith("f9 has written this line at unknown bytes") and "before 75 % of the transactions" in note
+    assert note.startswith("f9 wrote unknown bytes of this line") and "for 75 % of the transactions" in note
     found = advice(line)[0]
-    assert found.kind == "false_sharing" and found.text.endswith(" What f9 writes in this line needs another line, too.")
+    assert found.kind == "false_sharing" and found.text.endswith(" The data that f9 writes in this line must also move to another line.")
     assert not made(tmp_path, TWO, [pair(1, 0, 50, writer=2), pair(2, 8, 50, writer=1)], accesses).unplaced
 
 
 def test_a_device_is_a_writer_with_unknown_bytes(tmp_path: Path) -> None:
     line = made(tmp_path, TWO, [{**pair(1, 0, 50, None, count=3), "writer_function": "a device"}, pair(2, 8, 50, None)], miss="cold")
-    assert text.unplaced(line) == ["a device has written this line at unknown bytes. It is the last writer before 100 % of the "
+    assert text.unplaced(line) == ["a device wrote unknown bytes of this line. It is the last writer for 100 % of the "
                                    "transactions that follow a write."]
     assert "No other core takes this line away" not in advice(line)[0].text
 
@@ -203,7 +203,7 @@ def test_what_a_user_of_elements_writes_at_unknown_bytes_moves_with_its_element(
     here = {"writer_function": function, "waiter_function": "deposit"}
     line = made(tmp_path, fields, [{**pair(1, at, 50, writer=9), **here} for at in (0, 8)], [(0, 0, 1, True), (8, 1, 1, True)])
     assert [code.function for code in line.unplaced] == [function]
-    assert advice(line)[0].text.endswith(" needs another line, too.") == apart
+    assert advice(line)[0].text.endswith(" must also move to another line.") == apart
 
 
 def test_the_note_on_a_writer_with_unknown_bytes_gives_the_programs_own_source_line(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_the_note_on_a_writer_with_unknown_bytes_gives_the_programs_own_source_l
             "writer_inlined": "std::atomic<int>::store called at bank.cc:7; leave called at bank.cc:10"}
     line = made(tmp_path, TWO, [{**pair(1, 0, 50, writer=9), **here}])
     (note,) = text.unplaced(line)
-    assert note.startswith("p:deposit (bank.cc:7) has written this line")
+    assert note.startswith("p:deposit (bank.cc:7) wrote unknown bytes of this line")
 
 
 def test_one_field_that_several_cores_write_is_advised_to_be_one_copy_per_core(tmp_path: Path) -> None:
@@ -358,7 +358,7 @@ def test_a_field_that_misses_as_another_core_has_written_it_is_not_only_read_alt
     line = made(tmp_path, TICKET, TICKET_PAIRS, TICKET_ACCESSES, missed={4: "true_sharing", 16: "false_sharing"})
     assert [area.name for area in line.areas if area.written] == ["next", "owner", "work"] and writes(line)[4] == "w"
     (found,) = advice(line)
-    assert found.kind == "read_mostly" and found.fields == ("limit",) and "what else the same code reads" in found.text
+    assert found.kind == "read_mostly" and found.fields == ("limit",) and "all other fields that the same code" in found.text
 
 
 def test_no_field_is_said_to_be_only_read_if_a_writer_has_unknown_bytes_and_no_class_of_a_field_is_recorded(tmp_path: Path) -> None:

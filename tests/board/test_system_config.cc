@@ -58,7 +58,7 @@ TEST(SystemConfig, MemoryWhoseLinesAttributionCannotTellApartIsRefused) {
     j["detailed"] = {{"machine", nlohmann::json::object()}, {"library", ""}};
     EXPECT_EQ(refusal(j), "");
     j["memory_per_node"] = (std::uint64_t{32} << 30) + (2 << 20);
-    EXPECT_EQ(refusal(j), "system.memory_per_node: 34361835520: expected 256GiB on all nodes at most, if waiting is "
+    EXPECT_EQ(refusal(j), "system.memory_per_node: 34361835520: expected at most 256GiB on all nodes if waiting is "
                           "attributed to lines");
     j["detailed"]["attribution"] = false;
     EXPECT_EQ(refusal(j), "");

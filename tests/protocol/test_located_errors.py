@@ -25,7 +25,7 @@ MISTAKES = {  # what is put at the beginning of the action's body, and the error
     "division": ("int zero := 0; assert(7 / zero > 0);", "division by 0"),
     "shift": ("int many := 32; assert((1 << many) == 0);", "shift by 32 bits: expected 0 to 31"),
     "bits of an address": ("assert(bitSelect(address, 6, 5) == address);",
-                           "bitSelect: bits 6 to 5: expected a first and a last one of 0 to 63"),
+                           "bitSelect: bits 6 to 5: expected the first and the last bit to be from 0 to 63"),
     "beyond the line": ("DataBlock some; DataBlock other; some.copyPartial(other, getOffset(address + 60), issue_latency + 3);",
                         "bytes of a line: 5 from byte 60 on: expected bytes 0 to 63"),
     "byte beyond the line": ("WriteMask some; some.fillMask(); assert(some.test(getOffset(address) + 64));",

@@ -270,7 +270,7 @@ def test_of_many_names_a_message_gives_those_that_contain_the_wanted_one_or_the_
     (["test", "--jobs", f"{2**70}"], f"--jobs: {2**70}: expected 1000 or less"),
     (["protocol", "check", "MSI", "--ops", f"{2**64}"], f"--ops: {2**64}: expected {10**18} or less"),
     (["protocol", "check", "MSI", "--shrink", f"{10**400}"], f"--shrink: {10**400}: expected 0 to {10**9} seconds"),
-    (["run", "--windows", "9" * 5000], f"--windows: {'9' * 40}: expected a whole number of fewer digits"),
+    (["run", "--windows", "9" * 5000], f"--windows: {'9' * 40}: expected a whole number with fewer digits"),
 ])
 def test_a_value_that_is_no_number_or_out_of_range_is_named(capfd: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
     assert cli.main(arguments) == errors.UserError.exit_code

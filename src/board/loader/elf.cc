@@ -32,7 +32,7 @@ ElfFile::ElfFile(std::string name, Bytes file) : name_(std::move(name)), file_(f
     const auto need = [&](std::uint64_t end) {
         if (end > file_.size())
             throw UserError(name_ + ": ends after " + std::to_string(file_.size()) +
-                            " bytes, within what its ELF header names: expected the whole file");
+                            " bytes, before the end of the parts that its ELF header names: expected the whole file");
     };
     need(20);
     wide_ = file_[4] == 2;
@@ -57,8 +57,8 @@ ElfFile::ElfFile(std::string name, Bytes file) : name_(std::move(name)), file_(f
             need(s.offset + s.file_size);
             if (s.type == kLoad && s.memory_size < s.file_size)
                 throw UserError(name_ +
-                                ": has a segment with more bytes in the file than in memory: expected an ELF file as a "
-                                "linker writes it");
+                                ": has a segment with more bytes in the file than in memory: expected an ELF file "
+                                "that a linker wrote");
         }
         segments_.push_back(s);
     }

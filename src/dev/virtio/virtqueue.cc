@@ -143,7 +143,7 @@ bool Virtqueue::walk(Dma &dma, Chain &chain, const Descriptor *first) {
             if (!indirect_ || inside || (d.flags & kNext))
                 return broken("an indirect descriptor where none may be");
             if (d.length == 0 || d.length % 16 != 0)
-                return broken("an indirect table of a length that is none");
+                return broken("an indirect table whose length is 0 or not a multiple of 16");
             table = PhysAddr(d.address);
             entries = d.length / 16;
             index = seen = 0;

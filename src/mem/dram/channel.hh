@@ -115,7 +115,7 @@ class Channel {
         unsigned row = 0, column = 0;
         std::uint8_t at = 0; ///< bank of the channel
     };
-    /// What the request for which a row was opened had waited for before, in clocks.
+    /// The waits, in clocks, of the request for which a row was opened, until its activate.
     struct Opening {
         Cycle bank = 0;         ///< until its own bank allowed the activate; 0 if only tRP of an undelayed precharge
         Cycle rank = 0;         ///< from then until the activate; all of the wait, if for a refresh

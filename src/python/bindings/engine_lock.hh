@@ -18,8 +18,8 @@ class EngineLock {
   public:
     EngineLock() {
         if (owner_ == std::this_thread::get_id())
-            throw moscope::UserError("the simulation: a function that it calls starts another one: expected a new one "
-                                     "to start after it ends");
+            throw moscope::UserError("the simulation: one of its callbacks starts another one: expected the second one "
+                                     "to start after the first ends");
         while (!mutex_.try_lock_for(std::chrono::milliseconds(100))) {
             if (owner_.load() != std::thread::id{} && process_ != getpid())
                 throw moscope::UserError(

@@ -26,7 +26,8 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
             options.zero_lookahead = zero_lookahead;
             options.watchdog = watchdog;
             if (threads && test != moscope::run_mix)
-                throw moscope::UserError("threads: this test's cores share what they compare with: expected none");
+                throw moscope::UserError(
+                    "threads: the cores of this test share the values that they compare: expected no threads");
             options.threads = threads;
             nb::gil_scoped_release released;
             const EngineLock one;

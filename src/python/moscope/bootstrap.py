@@ -139,7 +139,7 @@ def _install(missing: list[str], lacking: Callable[[], list[str]], voice: Voice)
     names = " ".join(missing)
     install = f"apt-get update && apt-get install -y --no-install-recommends {names}"
     if shutil.which("apt-get") is None:
-        raise UserError(f"this system: lacks packages: expected what Debian 12 calls {names}")
+        raise UserError(f"this system: lacks packages: expected the packages that Debian 12 calls {names}")
     prefix: list[str] | None = None
     if os.geteuid() == 0:
         prefix = []

@@ -310,7 +310,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 # What typer expects of a value, by the name of the fault that its validation (pydantic) finds.
-_EXPECTED = {"int_parsing": "a whole number", "int_parsing_size": "a whole number of fewer digits", "float_parsing": "a number",
+_EXPECTED = {"int_parsing": "a whole number", "int_parsing_size": "a whole number with fewer digits", "float_parsing": "a number",
              "greater_than_equal": "{ge} or more", "less_than_equal": "{le} or less"}
 
 

@@ -108,13 +108,13 @@ def slowness_is_a_user_error(what: str) -> Iterator[None]:
         _, reached, limit = str(error).partition(TOO_LONG)
         if not reached:
             raise
-        raise UserError(f"{what}: its loads were not done in {limit}: expected a machine with shorter latencies") from None
+        raise UserError(f"{what}: its loads did not finish within {limit}: expected a machine with shorter latencies") from None
 
 
 def check_done(what: str, done: int, window_fs: int) -> None:
     """UserError if a machine is so slow that no access was done in a window."""
     if not done:
-        raise UserError(f"{what}: no access was done in {window_fs / FS_PER_NS:.0f} ns: expected a machine with shorter latencies")
+        raise UserError(f"{what}: no access finished within {window_fs / FS_PER_NS:.0f} ns: expected a machine with shorter latencies")
 
 
 def check_segments(what: str, latency: int, segments: list[dict[str, Any]]) -> None:

@@ -49,7 +49,7 @@ def user_error(error: OSError) -> UserError | None:
         return UserError(f"{error.filename or 'results'}: {error.strerror}: expected {NO_ROOM[error.errno]} "
                          "for the results (--out, standard output, the cache)")
     if error.errno == errno.ENOENT and error.filename is None and not _has_folder():
-        return UserError("the working directory: was removed: expected a start in an existing folder")
+        return UserError("the working directory: was removed: expected moscope to be started in an existing folder")
     if error.errno in NO_PATH and isinstance(error.filename, str | os.PathLike):
         return UserError(f"{os.fspath(error.filename)}: {error.strerror}: expected {NO_PATH[error.errno]}")
     return None

@@ -50,7 +50,7 @@ class ParallelScheduler {
     /// The last run ended because a process was stopped.
     bool stopped() const;
 
-    /// Called before a thread runs a process that another thread ran last: what belongs to the thread must change hands.
+    /// Called before a thread runs a process that another thread ran last: state that belongs to the thread must be handed over.
     std::function<void(unsigned process, unsigned thread)> on_migrate;
 
     /// The serial phase: called after each epoch in which request_serial_phase() was called or in which an event of

@@ -199,7 +199,7 @@ def test_a_machine_with_changes_is_fixed_in_a_sweep_but_no_value_of_an_axis() ->
     assert described({}, {"machine": changed}) == {"script": SCRIPT, "machine": "small", "links.clock": "2GHz"}
     with pytest.raises(package.UserError, match=r"moscope.sweep: Machine\('small', .*: expected the name or the file of a machine here"):
         described({"machine": ["small", changed]}, {})
-    with pytest.raises(package.UserError, match=r"moscope.sweep: fixed: links.clock: is also a change of the machine: expected one"):
+    with pytest.raises(package.UserError, match=r"moscope.sweep: fixed: links.clock: is also set by the machine: expected one"):
         described({}, {"machine": changed, "links.clock": "1GHz"})
 
 

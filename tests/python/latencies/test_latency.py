@@ -204,8 +204,8 @@ def test_a_dram_that_loses_its_time_to_one_rule_is_named_by_that_rule() -> None:
     assert limit.name == "DRAM row cycle" and "45 %" in limit.why
 
 
-@pytest.mark.parametrize(("faw", "name"), [(37_500, "four-activate limit (tFAW)"), (36_000, "distance of activates (tRRD)"),
-                                           (0, "distance of activates (tRRD)")])
+@pytest.mark.parametrize(("faw", "name"), [(37_500, "four-activate limit (tFAW)"), (36_000, "minimum time between activates (tRRD)"),
+                                           (0, "minimum time between activates (tRRD)")])
 def test_of_the_rules_for_activates_the_one_that_allows_fewer_is_named(faw: int, name: str) -> None:
     timings = {**TIMINGS, "timing_fs": {"tRRD": 7500, "tFAW": faw}}
     assert find_limit(dram(60, activate_rate=40), 1000, LOAD, 500, timings).name == f"DRAM {name}"
@@ -263,7 +263,7 @@ def test_a_request_does_not_count_as_lost_while_it_waits_behind_those_of_many_co
 
 def test_a_machine_too_slow_for_an_experiment_is_a_user_error() -> None:
     subject = prepare(Shared(machine="small", sets=["links.clock=1Hz"], quiet=True))
-    with pytest.raises(UserError, match="latency: DRAM 1 hop: its loads were not done in 3.6 s"):
+    with pytest.raises(UserError, match="latency: DRAM 1 hop: its loads did not finish within 3.6 s"):
         measure(subject, next(one for one in levels(subject) if one.name == "DRAM 1 hop"))
 
 
@@ -356,7 +356,7 @@ def test_the_mark_of_a_remark_stays_beside_the_name_of_its_row(capsys: pytest.Ca
 
 def test_a_walk_beyond_the_limit_of_simulated_time_is_a_user_error() -> None:
     assert f'"{TOO_LONG}3.6 s' in (paths.root() / "src" / "experiment" / "paced_machine.hh").read_text(encoding="utf-8")
-    said = "latency: L2: its loads were not done in 3.6 s: expected a machine with shorter latencies"
+    said = "latency: L2: its loads did not finish within 3.6 s: expected a machine with shorter latencies"
     with pytest.raises(UserError, match=said), slowness_is_a_user_error("latency: L2"):
         raise ProtocolError(f"{TOO_LONG}3.6 s")
     with pytest.raises(ProtocolError, match="stuck"), slowness_is_a_user_error("latency: L2"):

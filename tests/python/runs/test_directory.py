@@ -50,7 +50,7 @@ NOW = {"kernel": "1" * 16, "programs": "2" * 16, "protocol": "3" * 16, "machine"
     ({"made_from": NOW | {"kernel": "0" * 16, "programs": "0" * 16}},
      "there is another kernel image and another set of programs in the guest now"),
     ({"made_from": NOW | {"protocol": "0" * 16}}, "there is another protocol now"),
-    ({}, "its record does not say what it was made from"),
+    ({}, "its record does not name its inputs"),
 ])
 def test_points_made_from_other_inputs_count_as_outdated(plan: MakePlan, more: dict[str, Any], why: str | None) -> None:
     directory.open_for(plan(1, 2))

@@ -16,7 +16,7 @@ ACCESS = {"id": 0, "op": "ld", "home": 1, "hops": 1, "segments": [], "supplier_n
 
 @pytest.mark.parametrize("supplier, messages, said", [
     ("RegionDir", [{"access": 0, "from": "DRAM-1"}], "the memory of node 1"),
-    ("RegionDir", [{"access": 0, "from": "RegionDir-1"}], "node 1, which had it from a cache"),
+    ("RegionDir", [{"access": 0, "from": "RegionDir-1"}], "node 1, which got the data from a cache"),
     ("L0Cache", [{"access": 0, "from": "L0Cache-3"}], "another core's cache"),
     ("L3Cache", [{"access": 0, "from": "L3Cache-1"}], "an L3"),
 ])

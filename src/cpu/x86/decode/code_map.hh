@@ -38,7 +38,7 @@ class CodeMap {
     bool marked(std::uint64_t page) const { return page / 64 < pages_.size() && (pages_[page / 64] >> page % 64 & 1); }
     /// Whether this chip has decoded code since the last barrier.
     bool has_news(unsigned chip) const { return fresh_[chip].any; }
-    /// The same, for as long as the number of chips stays as it is.
+    /// The same as a reference, which is valid until the number of chips changes.
     const bool &news(unsigned chip) const { return fresh_[chip].any; }
     /// Whether there is code in lines of [dram, dram + size), within a page.
     bool holds(Addr dram, std::uint64_t size) const {

@@ -69,9 +69,9 @@ class Network {
     /// Least time from a message's entry at one controller to its delivery at another.
     virtual Tick min_path_latency(NodeIndex from, NodeIndex to) const = 0;
 
-    /// Virtual networks, by bit, of which a message has passed a router instead of a direct way, as far as this
-    /// controller's chip knows. In a router, a message is nearer to its destination than its sender is. Null: the
-    /// network has no direct ways.
+    /// Virtual networks, by bit, on which a message has gone through a router instead of directly to its receiver, as
+    /// far as this controller's chip knows. A message in a router is nearer to its destination than its sender is. Null:
+    /// the network has no direct ways.
     virtual const std::uint32_t *routed_vnets(NodeIndex) const { return nullptr; }
 
     /// From now on `source` chooses the delays instead of the random generator; null: random again. Without random

@@ -144,7 +144,7 @@ class Router final : public Component {
         return next == kNever || ingress.prompt >= next ? next : next + slack_;
     }
     bool route(Grant &g, Message *m, unsigned input, Tick now, Tick until);
-    /// Whether what happens at t is the next decision, and is to be made now.
+    /// Whether a decision due at t is the next one and has to be made now.
     bool is_next(Tick t, Tick until) const {
         return t <= until && t <= arrivals_.front_tick() && t <= ingress.queue.front_tick() && t < service_;
     }

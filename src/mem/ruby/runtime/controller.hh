@@ -61,7 +61,7 @@ enum class Role : std::uint8_t { cache, home, dma };
 
 class AbstractController : public Component {
   protected:
-    // What every wake-up reads lies together, because the host's caches seldom hold a controller that has slept.
+    // Members that every wake-up reads lie together, because the host's caches seldom hold a controller that has slept.
     ClockCursor clock_;
     ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
@@ -91,7 +91,7 @@ class AbstractController : public Component {
     Role role = Role::cache;
     int recycle_latency = 10;
     int transitions_per_cycle = 32;
-    int number_of_TBEs = 1024; ///< transitions that can wait check for a free one; the others rely on one
+    int number_of_TBEs = 1024; ///< transitions that can stall check for a free TBE; the others rely on one
     Segment work_segment = Segment::cache;
     /// The sequencer whose lines change with this controller's transitions; one of them if there are several, whose
     /// hits are then never served inline.

@@ -28,7 +28,7 @@ struct AddressMap {
         for (const auto &r : ranges)
             if (a - r.base < r.bytes)
                 return r.node;
-        throw ProtocolError("an address that no node is home of");
+        throw ProtocolError("an address that has no home node");
     }
     static inline const AddressMap *current = nullptr;
 };

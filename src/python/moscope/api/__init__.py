@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Python interface, which `moscope` exports (docs/python.md): functions that do the same as the commands of their names, and
-results whose tables are Arrow tables."""
+"""The Python interface, which `moscope` exports (docs/python.md): each function does the same as the command with its name and returns
+results with Arrow tables."""
 
 from moscope.api.latencies import Latency, latency
 from moscope.api.machine import Machine, machines

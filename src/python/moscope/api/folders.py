@@ -16,7 +16,7 @@ Place = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder for results. Whoever needs the folder has to hold `kept`."""
+    """A folder for results. A temporary folder is removed when `kept` is released, so its user must hold `kept`."""
 
     path: Path
     kept: object = None

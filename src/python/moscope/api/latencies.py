@@ -27,7 +27,7 @@ class Latency:
     machine has none), `measured`, `recomputed` (from the segments of the trace), `shortest`, `longest`, in core cycles.
     `segments`: `name`, `segment`, `cycles`, the mean latency of each row split by where it was spent; they add up to `measured`.
     `bandwidths`: `name` (node, machine, XFIRE), `reference`, `source`, `measured` in GB/s, `limit` and `why`, the resource that
-    limits; no rows without `bandwidth=True`. `traces`: by name of the row, 64 of its loads with every message.
+    limits; no rows without `bandwidth=True`. `traces`: for each row, by its name, a trace of 64 of its loads with every message.
     """
 
     machine: Machine

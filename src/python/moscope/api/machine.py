@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A machine as Python code names it: one that moscope supplies or a machine file, and the parameters that are changed, named
-as `--set` names them."""
+"""A machine in Python code: a machine that moscope supplies or a machine file, and the changed parameters under their `--set` names."""
 
 import os
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ def machines() -> list[str]:
 
 
 class Machine:
-    """A machine description with some parameters changed. It does not change; `with_` makes another.
+    """A machine description with some parameters changed. It is immutable; `with_` returns a changed copy.
 
     `Machine("opteron48")` is a machine that moscope supplies, `Machine("mine.py")` a machine file of your own. A parameter is
     named as `--set` names it, with underscores for dots: `Machine("opteron48", links_clock="2.4GHz")`. In a mapping it has its
@@ -47,7 +46,8 @@ class Machine:
                 if name not in keys and name not in keys.values():
                     raise ConfigError(f"unknown key {name}", suggest(name, list(keys)), "moscope.Machine")
                 if keys.get(name, name) in mapped:
-                    raise ConfigError(f"{keys.get(name, name)} is in the mapping and a keyword, too", "one of the two", "moscope.Machine")
+                    raise ConfigError(f"{keys.get(name, name)} is given both in the mapping and as a keyword", "one of the two",
+                                      "moscope.Machine")
                 self._change(keys.get(name, name), value)
         for key, value in mapped.items():
             self._change(key, value)

@@ -31,7 +31,7 @@ class Check:
 
     @property
     def violations(self) -> list[str]:
-        """Each with the last transitions of its line. An error of the protocol that ended the test is the first."""
+        """Each violation as text, with the last transitions of its line. A protocol error that ended the test comes first."""
         return list(self.document["violations"])
 
     @property
@@ -103,7 +103,7 @@ def check(protocol: Place, machine: AnyMachine = "opteron48", *, cores: int | No
           without: Iterable[str] = (), counterexample: Place | None = None, shrink: int = 60, seed: int = 1,
           progress: Watcher = None) -> Check:
     """Tests a protocol, by its name or its file, with colliding random accesses, random message delays, and real data in the messages.
-    What is left out has the default of the command `protocol check`; `include` is `--with`.
+    Omitted arguments have the defaults of the command `protocol check`; `include` is its option `--with`.
 
     `counterexample`: the file for the script that repeats a failure, shortened for at most `shrink` seconds; without it, no script is
     made. `moscope.trace(counterexample)` replays it. Raises UserError for options that are not accepted, before anything runs, and

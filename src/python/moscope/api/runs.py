@@ -37,8 +37,8 @@ class Run:
     """The results of a run, in its directory `path` (docs/run-directory.md has the columns of its tables, and their units).
 
     `points`: a row per workload, kernel and core count; `busy`, `idle`, `core`, `memory` are fractions of the cores' time.
-    `top_lines`: per point, the 20 lines of memory that cost most. `lines`, `pairs`, `transfers`: all lines that cores waited
-    for, by writer and waiter, and by chips; times are femtoseconds, and `point` names the row of `points`. `transactions`: with
+    `top_lines`: per point, the 20 lines of memory that cost most. `lines`: all lines that cores waited for; `pairs`: the same by writer and
+    waiter; `transfers`: the same by chips. In these, times are femtoseconds, and `point` names the row of `points`. `transactions`: with
     `detail="full"`. `errors`: why points are missing. `document`: the JSON object of `moscope run --json`.
     """
 
@@ -84,7 +84,7 @@ class Run:
         return self._read("transactions")
 
     def _read(self, name: str) -> "pyarrow.Table":
-        """The tables of that name of all points, one below the other."""
+        """The tables of this name of all points, concatenated."""
         import pyarrow
         from pyarrow import parquet
 
@@ -99,7 +99,7 @@ class Run:
         return pyarrow.concat_tables(parts or [pyarrow.table({"point": pyarrow.array([], "string")})], promote_options="permissive")
 
     def sql(self, query: str) -> "pyarrow.Table":
-        """The answer to a query in SQL over the tables, which have the names of the attributes:
+        """The result of an SQL query over the tables, which are named like the attributes:
         `run.sql("SELECT name, sum(stall) FROM lines GROUP BY name")`. Raises UserError for a query that DuckDB does not accept."""
         import duckdb
         import pyarrow
@@ -175,20 +175,19 @@ def run(workload: Names = None, *, machine: AnyMachine = "opteron48", kernel: Na
         threads: int | None = None, packages: Iterable[str] = (), variables: Iterable[str] = (), stdin: Place | None = None,
         take: Place | None = None, count: Iterable[str] = (), seed: int = 1, out: Place | None = None, progress: Watcher = None,
         check: bool = True) -> Run:
-    """Measures workloads on kernels at core counts, as the command `run` does; what is left out has the command's default. The
-    first run boots Linux, a minute or two; later ones go on from a checkpoint.
+    """Measures workloads on kernels at core counts, as the command `run` does; omitted arguments have the command's defaults. The first run
+    boots Linux, which takes a minute or two; later runs continue from a checkpoint.
 
     `workload`, `kernel`: a name or several, `cores`: a number or several. Times and sizes are texts with units (`window="5ms"`).
-    `until_error="3%"`: windows are measured until the standard error of throughput is below this share of it; `windows` is the
-    greatest number.
+    `until_error="3%"`: windows are measured until the standard error is below 3 % of throughput; `windows` is then the maximum number.
     `packages`: Debian packages for the guest; `variables`: environment of the program, as `NAME=VALUE`; `stdin`: a file;
     `take`: a folder to copy into the guest; `count`: functions of the program whose calls are the operations.
-    `out`: the run directory, in which a later call with the same options finds finished points; without it, results are in a
-    temporary directory, which goes when the result does. Points run side by side, in processes of their own.
+    `out`: the run directory, in which a later call with the same options finds finished points; without `out`, results are in a temporary
+    directory, which is removed with the `Run`. Points run in parallel, each in its own process.
 
     Raises UserError for options that are not accepted, before anything runs. If points fail, the others are measured; then the
-    first error is raised, or with `check=False` all are in `Run.errors`. An interruption ends all processes; what is finished
-    stays in `out`, and nothing stays without it.
+    first error is raised, or with `check=False` all are in `Run.errors`. An interruption ends all processes; finished points stay in `out`.
+    Without `out`, nothing is kept.
     """
     from moscope.runs import directory, main, options
 

@@ -74,8 +74,8 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
     `sweep("trace", {"links.clock": ["1GHz", "2.4GHz"]}, fixed={"script": "c0 ld A@n7"})`.
 
     `job` is a sweep file, or the kind of job (latency, run, trace ..) with `axes`, `fixed`, `zips` and `exclude` as the file has
-    them. A parameter is an option of the job, `machine`, `seed`, or named as with `--set`. `out`: the directory, in which a later call
-    computes only what is missing; without it, results are in a temporary directory, which goes when the result does. `executor`
+    them. A parameter is an option of the job, `machine`, `seed` or a key of `--set`. `out`: the directory, in which a later call
+    computes only what is missing; without `out`, results are in a temporary directory, which is removed with the `Sweep`. `executor`
     is local or slurm, `jobs` the number of points at the same time.
 
     Raises UserError for any mistake before the first point. If points fail, the others run; then the first error is raised, or
@@ -117,7 +117,7 @@ def _described(job: Place, axes: Mapping[str, Sequence[Any]] | None, fixed: Mapp
         more |= {"machine": chosen.base, **chosen.changes}
     elif isinstance(described := fixed.get("machine"), Machine):
         if twice := [key for key in described.changes if key in fixed]:
-            raise UserError(f"moscope.sweep: fixed: {twice[0]}: is also a change of the machine: expected one of the two")
+            raise UserError(f"moscope.sweep: fixed: {twice[0]}: is also set by the machine: expected one of the two")
         fixed |= {"machine": described.base, **described.changes}
     if str(job).endswith(".toml"):
         if axes or fixed or zipped or excluded:
@@ -142,7 +142,7 @@ def _listed(values: Any) -> Any:
 
 def _plain(value: Any) -> str | int | float | bool:
     if isinstance(value, Machine):
-        raise UserError(f"moscope.sweep: {value!r:.80}: expected the name or the file of a machine here, and its changed parameters as "
+        raise UserError(f"moscope.sweep: {value!r:.80}: expected the name or the file of a machine here, and its changed parameters in "
                         "axes or fixed")
     value = of_python(value)
     return value if isinstance(value, str | int | float) else text_of(value)

@@ -12,6 +12,7 @@ TYPES = {"string": pyarrow.string(), "int": pyarrow.int64(), "float": pyarrow.fl
 
 
 def table(columns: Mapping[str, str], rows: Rows) -> pyarrow.Table:
-    """`columns`: names and types (string, int, float, bool, strings). Values that a row lacks are null; others that it has are left out."""
+    """`columns`: names and types (string, int, float, bool, strings). Values that a row lacks are null; values without a column are
+    dropped."""
     schema = pyarrow.schema([(name, TYPES[kind]) for name, kind in columns.items()])
     return pyarrow.Table.from_pylist([dict(row) for row in rows], schema=schema)

@@ -111,11 +111,11 @@ class Trace:
 def trace(script: str, machine: AnyMachine | None = None, *, seed: int | None = None) -> Trace:
     """Runs a script of accesses on an idle machine: `trace("c0 ld A@n1; c6 st A@n1")`. Each access is `cCORE OP ADDR`. OP is ld,
     st, if, rmw, flush, nt or ldu; ADDR is a number or LETTER@nNODE, a line whose home is that node. `;` waits for the previous
-    access, `|` starts at the same time (docs/scripts.md). Or the name of a script file, which ends in `.toml`, such as a
-    counterexample. `machine` and `seed` are those of the file unless given, or else opteron48 and 1. Takes less than a second.
+    access, `|` starts at the same time (docs/scripts.md). `script` may also be the name of a script file (`.toml`), such as a
+    counterexample. `machine` and `seed` default to those of the file, or without a file to opteron48 and 1. Takes less than a second.
 
-    Raises UserError for a script or a machine that is not accepted, ProtocolError where its coherence protocol breaks. Of a file
-    with `checked = true`, the document has `violations` and `protocol_error` instead.
+    Raises UserError for a script or a machine that is not accepted, ProtocolError where its coherence protocol breaks. For a file with
+    `checked = true`, violations and a protocol error do not raise; the document has them as `violations` and `protocol_error`.
     """
     from moscope.stepping import options
     from moscope.stepping.subject import prepared

@@ -94,8 +94,8 @@ def decisions(subject: Subject) -> "Filter":
 
     found = of_protocol(subject.protocol)
     if found is None:
-        raise UserError(f"bench filter: {subject.protocol}: no {subject.protocol}.filter.toml says what its transitions mean: expected a "
-                        "protocol with one")
+        raise UserError(f"bench filter: {subject.protocol}: no {subject.protocol}.filter.toml gives the meaning of its transitions: "
+                        "expected a protocol with this file")
     return found
 
 

@@ -151,11 +151,11 @@ class Bench:
     def _impure(self, text: str) -> MoscopeError:
         """The error of a load with too few accesses of its kind. It is the simulator's only if machine and protocol are its own."""
         if not self.subject.own:
-            return UserError(f"{text}: the protocol {self.subject.protocol} serves them differently: expected another protocol, or "
-                             "another load")
+            return UserError(f"{text}: the protocol {self.subject.protocol} serves these accesses differently: expected another "
+                             "protocol, or another load")
         if self.sets or self.machine.name not in machine_names():
-            return UserError(f"{text}: the machine {self.machine.name} serves them differently: expected more memory, no prefetchers, "
-                             "or replacement by lru")
+            return UserError(f"{text}: the machine {self.machine.name} serves these accesses differently: expected more memory, no "
+                             "prefetchers, or replacement by lru")
         return SimulatorBug(text)
 
 

@@ -13,8 +13,9 @@ from moscope.cli import SIMULATED, Shared, command
 def what_if(shared: Shared,
             run_dir: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="Run directory written by `moscope run`.")],
             line: Annotated[str | None, typer.Option(metavar="NAME", help="Name of a line, or of the object that it is a part of "
-                                                                          "(packed:stats covers packed:stats[2].packets). A field beside "
-                                                                          "the one that the line is named after is moved alone.")] = None,
+                                                                          "(packed:stats covers packed:stats[2].packets). NAME can also be "
+                                                                          "another field of the line; then only this field is "
+                                                                          "moved.")] = None,
             how: Annotated[str | None, typer.Option("--as", metavar="padded|free|local",
                                                     help="padded: fields with different users get lines of their own. free: every "
                                                          "access hits. local: the node that waits most is the home. Default: "

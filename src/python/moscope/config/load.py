@@ -84,7 +84,7 @@ def _check_links_take(machine: Machine, sets: Sequence[str]) -> None:
     for own in ("width", "clock"):
         if f"links.{own}" in keys and machine.edges() and all(getattr(edge, own) is not None for edge in machine.edges()):
             raise ConfigError(f"links.{own}: each edge of the topology has a {own} of its own",
-                              f"a topology without, or a machine file with another {own} for each Edge")
+                              f"a topology whose edges have no {own}, or a machine file that sets the {own} of each Edge")
 
 
 def _blame(path: Path, machine: Machine, error: ConfigError, sets: Sequence[str]) -> str:

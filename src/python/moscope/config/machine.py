@@ -139,7 +139,7 @@ class Machine(Described):
         if self.memory_per_node.bytes == 0 or self.memory_per_node.bytes % page:
             raise ConfigError(f"memory_per_node: {self.memory_per_node}", "a multiple of 1MiB, such as 8GiB")
         if self.memory_per_node.bytes * self.chips > 1 << 48:
-            raise ConfigError("memory_per_node: more memory than 48-bit addresses reach", "256TiB in all at most")
+            raise ConfigError("memory_per_node: more memory than 48-bit addresses reach", "at most 256TiB in all")
         machine = dataclasses.replace(self, topology=self.topology.resolved(int(self.chips)))
         for edge in machine.edges():
             self.links.credits.sets(edge.width or self.links.width)
@@ -152,7 +152,7 @@ class Machine(Described):
             return
         if not 1 <= pf.l3_ways < self.l3.ways:
             raise ConfigError(
-                f"probe_filter.l3_ways: {pf.l3_ways} of {self.l3.ways} ways", f"1 to {self.l3.ways - 1}, so that data has some left"
+                f"probe_filter.l3_ways: {pf.l3_ways} of {self.l3.ways} ways", f"1 to {self.l3.ways - 1}, so that some ways remain for data"
             )
         if self.filter_bytes() % (pf.entry.bytes * pf.ways):
             raise ConfigError(
@@ -197,7 +197,7 @@ def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], boo
         return
     what = f"{cache.size} in {cache.ways} ways of {line} makes {cache.size.bytes / set_bytes:.10g} sets, not a power of two"
     right = _near_sizes(cache, set_bytes, fits)
-    raise ConfigError(f"{key}.size: {what}", " or ".join(right) or f"another number of ways than {cache.ways}, or a probe filter that fits")
+    raise ConfigError(f"{key}.size: {what}", " or ".join(right) or f"a number of ways other than {cache.ways}, or a probe filter that fits")
 
 
 def _near_sizes(cache: Cache, set_bytes: int, fits: Callable[[Cache], bool]) -> list[str]:

@@ -79,7 +79,7 @@ def of(program: Path) -> Found:
             seen.add(name)
             place = _place(name, owner, has, inherited)
             if place is None:
-                raise UserError(f"--program: {program}: needs the library {name}, which is not here: expected it in a folder that the "
+                raise UserError(f"--program: {program}: needs the library {name}, which was not found: expected it in a folder that the "
                                 "loader searches (LD_LIBRARY_PATH adds one)")
             found.files[str(place)] = place
             if place.parent not in SYSTEM and str(place.parent) not in found.folders:

@@ -150,7 +150,7 @@ def rule(reason: str, dram: dict[str, Any]) -> str:
     if reason != "activate_rate":
         return reason.replace("_", " ")
     clocks = {name: math.ceil(dram["timing_fs"][name] / dram["tCK_fs"]) for name in ("tRRD", "tFAW")}
-    return "four-activate limit (tFAW)" if clocks["tFAW"] > 4 * clocks["tRRD"] else "distance of activates (tRRD)"
+    return "four-activate limit (tFAW)" if clocks["tFAW"] > 4 * clocks["tRRD"] else "minimum time between activates (tRRD)"
 
 
 def _links(statistics: dict[str, Any], window_fs: int) -> Limit | None:

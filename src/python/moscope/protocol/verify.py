@@ -169,7 +169,8 @@ def build(protocol: str, machine: str, sets: Sequence[str], bounds: Bounds, repo
                                      str(source), "-o", str(unfinished)])
             except BuildFailed as error:
                 if names := lacking(str(error)):
-                    raise UserError(f"{slicc}: models do not support {names}: expected what docs/verifying.md lists") from error
+                    raise UserError(f"{slicc}: models do not support {names}: expected only the SLICC features that docs/verifying.md "
+                                    "lists") from error
                 if located := buildproto.in_the_protocols_words(str(error), slicc, root):
                     raise UserError(located) from error
                 raise

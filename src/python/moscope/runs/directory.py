@@ -106,7 +106,7 @@ def outdated(found: dict[str, dict[str, Any]], now: dict[str, dict[str, str]]) -
         before = {"engine": str(point.get("engine")), **(point.get("made_from") or {})}
         if changed := inputs.differences(before, {"engine": engine_digest(), **now[name]}):
             why[name] = (f"there is {' and '.join(changed)} now" if "made_from" in point else
-                         "its record does not say what it was made from")
+                         "its record does not name its inputs")
     return why
 
 

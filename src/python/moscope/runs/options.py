@@ -172,8 +172,8 @@ def make(shared: Shared, options: Options, *, build: bool = True, guest: bool = 
         raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would write their results into the same folder, "
                         f"{alike[0].name}: expected files whose paths differ in more than / and _")
     if isinstance(begin, str) and begin != BUSY and not begin.startswith(functions.CALL) and any(begin in p.command for p in points):
-        raise UserError(f'--begin: "{begin}": is also in the command, which the console echoes first: expected text that only the output '
-                        "has")
+        raise UserError(f'--begin: "{begin}": is also in the command, which the console echoes first: expected text that appears only in '
+                        "the output")
     return Plan(machine, shared.machine, list(shared.sets), shared.seed, shared.out or DEFAULT_OUT, points,
                 {**(workloads.programs(say=shared.say) if build else {}), **programs}, options.threads, own, folders)
 

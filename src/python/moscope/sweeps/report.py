@@ -33,7 +33,8 @@ def check_figure(expression: str, known: list[str]) -> None:
     try:
         matching(expression.partition("~")[0].strip(), known)
     except UserError as error:
-        raise UserError(f"{error} (the figures of the points finished so far; without --plot, the other points run first)") from None
+        raise UserError(f"{error} (these are the figures of the points finished so far; to get those of the other points, first run the "
+                        "sweep without --plot)") from None
 
 
 def matching(name: str, known: list[str]) -> str:

@@ -68,7 +68,7 @@ def supplier_text(document: Document, access: dict[str, Any]) -> str:
         return f"an {kind.removesuffix('Cache')}"
     # Segments do not decide this: even if an access waited longest for the answer to a probe, its data may come from DRAM.
     read = any(m["access"] == access["id"] and m["from"].startswith("DRAM") for m in document["messages"])
-    return f"the memory of node {access['home']}" if read else f"node {access['home']}, which had it from a cache"
+    return f"the memory of node {access['home']}" if read else f"node {access['home']}, which got the data from a cache"
 
 
 def is_secondary(document: Document, access: dict[str, Any]) -> bool:

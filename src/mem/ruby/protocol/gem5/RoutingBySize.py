@@ -10,4 +10,4 @@ class RoutingBySize(BaseRoutingUnit):
     cxx_header = "gem5/routing_by_size.hh"
     cxx_class = "gem5::ruby::RoutingBySize"
 
-    ways = VectorParam.Int("By virtual network, without and with data: which of the links beside each other")
+    ways = VectorParam.Int("For each virtual network, without and with data: the number of the parallel link to take")

@@ -29,12 +29,12 @@ template <class Response, class Data> class ExpectedMap {
     /// False: no message of this kind is expected.
     bool receiveResp(Response kind) {
         if (received() >= all_)
-            throw ProtocolError("ExpectedMap: a response beyond those that are expected");
+            throw ProtocolError("ExpectedMap: more responses than expected");
         return responses_.receive(kind);
     }
     bool receiveData(Data kind) {
         if (received() > all_)
-            throw ProtocolError("ExpectedMap: data beyond those that are expected");
+            throw ProtocolError("ExpectedMap: more data than expected");
         return data_.receive(kind);
     }
     bool receivedRespType(Response kind) const { return responses_.has(kind); }

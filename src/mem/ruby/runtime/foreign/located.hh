@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The base of the controllers of protocols from outside the project. It knows which action or in_port runs, and its
-// line in the protocol's text, so that every error names them. It also checks for what a protocol can do wrong at run
-// time, where the project's own protocols are trusted: null entries, empty queues, messages of another type, machines
-// that do not exist. Functions such as number_of_set() check one operand: they return it, or throw ProtocolError.
+// line in the protocol's text, so that every error names them. It also detects run-time mistakes of a protocol: null
+// entries, empty queues, messages of another type, machines that do not exist. The project's own protocols are trusted
+// and not checked for these. Functions such as number_of_set() check one operand: they return it, or throw
+// ProtocolError.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ template <class A, class B> auto shift_right(A a, B bits) { return checked_right
 inline Addr select_bits(Addr a, int low, int high) {
     if (__builtin_expect(low < 0 || low > high || high > 63, 0))
         throw ProtocolError("bitSelect: bits " + std::to_string(low) + " to " + std::to_string(high) +
-                            ": expected a first and a last one of 0 to 63");
+                            ": expected the first and the last bit to be from 0 to 63");
     return bitSelect(a, low, high);
 }
 inline Addr mask_bits(Addr a, int bits) {

@@ -16,7 +16,8 @@ def gem5(shared: Shared,
          cores: Annotated[str, typer.Option(metavar="N", help="Number of cores in use.")] = "48",
          warmup: Annotated[str, typer.Option(metavar="T", help="Detailed simulation before the timed window.")] = "50us",
          window: Annotated[str, typer.Option(metavar="T",
-                                             help="Timed window of detailed simulation; 4 ms include a timer tick of each core.")] = "4ms",
+                                             help="Timed window of detailed simulation. A window of 4 ms contains a timer tick of "
+                                                  "each core.")] = "4ms",
          path: Annotated[Path | None, typer.Option("--gem5", metavar="PATH",
                                                    help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> int:
     """Compare the speed of detailed mode with gem5's TimingSimpleCPU on the same program, machine and protocol.

@@ -34,7 +34,7 @@ def threads(shared: Shared,
           f"{document['epochs']:,} epochs of {document['us_per_epoch']:.1f} us of work on {number(document['chips'], 'chip')}")
     print(f"  processor time: {document['one_process_s']:.2f} s as one logical process, {document['recorded_s']:.2f} s with one for each "
           f"chip ({document['division']:.2f} times)")
-    print("estimated time relative to one thread, with barriers (as built) and by pairs; shares of waiting in the time as built")
+    print("estimated time relative to one thread, with barriers (as built) and by pairs; for the former, the shares of waiting")
     print(f"{'processors':>12}{'as built':>10}{'by pairs':>10}{'imbalance':>12}{'at rest':>10}{'barriers':>10}")
     for row in document["rows"]:
         waits = row["waits"]

@@ -22,7 +22,7 @@ UNREACHED_SHOWN = 20
 def check(shared: Shared,
           protocol: Annotated[str, typer.Argument(metavar="NAME|FILE.slicc", help="The protocol to test.")],
           cores: Annotated[int | None, typer.Option(metavar="N",
-                                                    help="Number of cores, in equal parts on as many chips as possible. "
+                                                    help="Number of cores, spread evenly over as many chips as possible. "
                                                          "Default: all cores of the machine.")] = None,
           ops: Annotated[int, typer.Option(metavar="N", help="Number of accesses.")] = 1_000_000,
           caches: Annotated[str | None, typer.Option(metavar="SIZES",

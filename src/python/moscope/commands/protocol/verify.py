@@ -23,8 +23,10 @@ def verify(shared: Shared,
            requests: Annotated[str, typer.Option(metavar="LIST", help="Requests of the cores: ld, st, if, flush, nt, uncached.")] = "ld,st",
            device: Annotated[str, typer.Option(metavar="LIST", help="Requests of one device: read, write, part (a write to a part of a "
                                                                     "line). Default: no device.")] = "",
-           memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit, at which the exploration ends incomplete.")] = "8GiB",
-           seconds: Annotated[int, typer.Option(metavar="N", help="Limit of host time, at which it also ends incomplete.")] = 3600,
+           memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory limit. The exploration stops there and is reported as "
+                                                                    "incomplete.")] = "8GiB",
+           seconds: Annotated[int, typer.Option(metavar="N", help="Limit of host time. The exploration stops there and is reported "
+                                                                   "as incomplete.")] = 3600,
            pending: Annotated[int, typer.Option(metavar="N",
                                                 help="A core or device begins no access while it has more than N messages under way.")] = 2,
            messages: Annotated[int, typer.Option(metavar="N",
@@ -32,7 +34,7 @@ def verify(shared: Shared,
            evict: Annotated[bool, typer.Option("--evict/--no-evict",
                                                help="Caches may evict a line at any time, even if they need no room.")] = True,
            symmetry: Annotated[bool, typer.Option("--symmetry/--no-symmetry",
-                                                  help="Count states once that differ only in the names of equivalent cores, chips or "
+                                                  help="Count states as one if they differ only in the names of equivalent cores, chips or "
                                                        "lines.")] = True,
            reduce: Annotated[bool, typer.Option("--reduce/--no-reduce",
                                                 help="Explore fewer states: DRAM serves a request at once if its delay cannot matter, and "
@@ -98,7 +100,7 @@ def _print(document: dict[str, Any], no_script: str) -> None:
         limit = {"memory": "--memory", "time": "--seconds"}[document["limit"]]
         print(f"incomplete: the exploration reached its limit of {document['limit']} ({limit}); no violation among these states")
         return
-    print("verified: every state was seen, none violates the properties"
+    print("verified: every state was explored, and none violates the properties"
           + (", and from each one all requests can be served" if document["liveness"] else
              "; whether all requests can be served was not checked: --memory was too small"))
     unreachable = document["unreachable"]

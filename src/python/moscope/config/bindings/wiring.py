@@ -51,7 +51,7 @@ def _pairs(types: Types) -> Iterator[tuple[End, End]]:
             fitting = [(other, e["name"]) for other, e in open_ends if other != kind and _fits(kind, b, other, e)]
             if len(fitting) != 1:
                 known = ", ".join(f"{other}.{e['name']}" for other, e in open_ends if other != kind) or "none"
-                raise ConfigError(f"protocol buffer {kind}.{b['name']}: it has no virtual network, and its peer is not certain (open ends: "
+                raise ConfigError(f"protocol buffer {kind}.{b['name']}: it has no virtual network, and its peer is ambiguous (open ends: "
                                   f"{known})", f'buffers.{b["name"]}.to = "MACHINE.BUFFER" in [machines.{kind}] of NAME.roles.toml')
             yield (kind, b["name"]), fitting[0]
 
