@@ -32,8 +32,6 @@ void TransactionLog::flush() {
         fail();
 }
 
-void TransactionLog::fail() const {
-    throw write_error(path_, errno);
-}
+void TransactionLog::fail() const { throw write_error(path_, errno); }
 
 } // namespace moscope

@@ -45,7 +45,8 @@ BROKEN = {
     "only a transaction with a supplier, or an upgrade, crosses links": own(2, 300, 10, "cold", hops=1, cache=8, link=2),
     "a line from another chip crosses a link": access(2, 300, 10, "cold", hops=0, link=0, responder=10),
     "a transaction that reads DRAM has a supplier": own(2, 300, 10, "cold", cache=1, dram=9),
-    "an access that waits for an older access of its core to the same line counts this time as `queue`": access(0, 110, 200, "true_sharing", writer=1),
+    "an access that waits for an older access of its core to the same line counts this time as `queue`":
+        access(0, 110, 200, "true_sharing", writer=1),
     "cold: the core has not had the line": access(0, 300, 10, "cold"),
     "upgrade: the access writes": own(1, 300, 10, "upgrade", writer=1),
     "upgrade: the line does not come from memory": access(1, 300, 10, "upgrade", "store", link=2, dram=8, writer=1),

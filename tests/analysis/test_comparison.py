@@ -263,7 +263,7 @@ def test_two_programs_with_different_file_names_have_rows_in_common(tmp_path: Pa
     assert pair["programs"] == {"a": "server", "b": "server-padded"}
     text.show([pair], [])
     assert "Names in server-padded (B) are compared with those in server (A)" in capsys.readouterr().out
-    assert "Names of server-padded (B)" in page.document([pair], [], a, b)
+    assert "Names in server-padded (B)" in page.document([pair], [], a, b)
     assert compared(a, a)[0]["programs"] is None
 
 

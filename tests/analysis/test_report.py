@@ -290,7 +290,7 @@ def test_a_pairs_share_is_of_all_waiting_for_its_name(tmp_path: Path) -> None:
 def test_a_card_says_which_part_of_the_waiting_follows_a_write() -> None:
     record, stats, found = synthetic_run.point("exim", "distro", 12)
     first, pair = found["lines"][0], {**found["pairs"][0], "spin": 0}
-    for tenths, said in ((3, "w 100\u202f% (before 30\u202f% of the waiting)"),
+    for tenths, said in ((3, "w 100\u202f% (for 30\u202f% of the waiting)"),
                          (1, "no other core or device for 90\u202f% of the waiting")):
         found["pairs"] = [{**pair, "writer": None, "writer_function": None, "waiter_function": "map",
                            "stall": (10 - tenths) * first["stall"]},

@@ -41,7 +41,8 @@ def test_parameters_are_a_table_that_marks_what_is_changed() -> None:
     ("opteron48", {"links.clok": "1GHz"}, "such as links.clock"),
     ("opteron48", {"links_clock": "1GHzz"}, "--set links.clock=1GHzz: links.clock: '1GHzz' has the unknown unit"),
     ("gone.py", {}, "gone.py"),
-    ("small", {"links.clock": "1GHz", "links_clock": "2GHz"}, "links.clock is given both in the mapping and as a keyword: expected one of the two"),
+    ("small", {"links.clock": "1GHz", "links_clock": "2GHz"},
+     "links.clock is given both in the mapping and as a keyword: expected one of the two"),
 ])
 def test_a_mistake_is_a_user_error_where_the_machine_is_made(base: str, values: dict[str, str], said: str) -> None:
     dotted = {key: value for key, value in values.items() if "." in key}

@@ -79,5 +79,5 @@ def test_a_simulation_that_the_progress_of_another_starts_is_refused() -> None:
     def progress(_: package.Progress) -> None:
         package.trace(SCRIPT)
 
-    with pytest.raises(package.UserError, match="one of its callbacks starts another one: expected the second one to start after the first ends"):
+    with pytest.raises(package.UserError, match="one of its callbacks starts another one: expected the second one to start after"):
         package.check("MSI", "small", caches="tiny", ops=100_000, progress=progress)

@@ -64,7 +64,7 @@ def test_memory_says_when_a_protocol_has_no_l3(moscope: Moscope) -> None:
 @pytest.mark.parametrize("sets", [["memory_per_node=1MiB"], ["l1d_prefetch.policy=stride"]])
 def test_a_changed_machine_without_far_misses_is_a_user_error(sets: list[str]) -> None:
     bench_of_it = bench_memory.Bench(prepare(Shared(machine="small", sets=sets, quiet=True)), 0.05, 1, str, sets=sets)
-    with pytest.raises(UserError, match="served as DRAM at 2 hops: the machine small serves these accesses differently: expected more memory"):
+    with pytest.raises(UserError, match="DRAM at 2 hops: the machine small serves these accesses differently: expected more memory"):
         bench_of_it.dram_far()
 
 
