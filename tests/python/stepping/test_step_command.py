@@ -36,8 +36,8 @@ def test_a_mistake_is_a_user_error(moscope: Moscope, arguments: list[str]) -> No
     assert "expected" in got.stderr
 
 
-@pytest.mark.parametrize(("found", "code"), [({}, 0), ({"violations": []}, 0), ({"violations": [{}]}, 1), ({"protocol_error": "hangs"}, 1)])
-def test_a_failed_check_ends_with_exit_code_1_and_the_page_is_written(
+@pytest.mark.parametrize(("found", "code"), [({}, 0), ({"violations": []}, 0), ({"violations": [{}]}, 1), ({"protocol_error": "hangs"}, 3)])
+def test_a_failed_check_ends_with_its_exit_code_and_the_page_is_written(
         monkeypatch: pytest.MonkeyPatch, tmp_path: Path, found: dict[str, object], code: int) -> None:
     printed: list[object] = []
     monkeypatch.setattr(opening.page, "html", lambda _: "<!doctype html>")

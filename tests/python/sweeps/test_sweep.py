@@ -187,18 +187,18 @@ def test_a_point_that_the_cluster_does_not_take_has_failed_with_what_the_cluster
         "x: expected")
 
 
-@pytest.mark.parametrize("violations, finding, code", [
-    (["c0 read 7"], "1 violation: c0 read 7", 1),
-    (["protocol error: no transition", "c0 read 7"], "protocol error: no transition", 3)])
+@pytest.mark.parametrize("found, finding, code", [
+    ({"violations": ["c0 read 7"]}, "1 violation: c0 read 7", 1),
+    ({"violations": ["protocol error: stuck", "c0 read 7"], "protocol_error": "stuck"}, "protocol error: stuck", 3)])
 def test_points_that_found_violations_have_results_and_make_the_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                                                         violations: list[str], finding: str, code: int) -> None:
+                                                                         found: dict[str, Any], finding: str, code: int) -> None:
     described = spec.Spec("protocol check", {"machine": "small", "protocol": "MSI", "ops": 1000}, {"seed": [1, 2]})
     document = {**dict.fromkeys(("ops", "seconds", "reached", "declared", "checked_loads", "loads_per_second"), 1), "ok": False}
 
     def one_with_a_violation(root: Path, *_: Any) -> int:
         points = json.loads((root / "workflow" / "config.json").read_text())["points"]
-        for digest, found in zip(points, ([], violations), strict=True):
-            monkeypatch.setattr(check.JOB, "run", lambda *_, v=found: {**document, "violations": v})
+        for digest, result in zip(points, ({"violations": []}, found), strict=True):
+            monkeypatch.setattr(check.JOB, "run", lambda *_, r=result: {**document, **r})
             monkeypatch.setattr(worker.os, "chdir", lambda _: None)
             assert worker.Worker(root).point(digest) == 0
         return 0

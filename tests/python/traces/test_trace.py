@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import cli, jsonio
 from moscope.traces import diagram, text
 from moscope.traces import document as trace_document
 from moscope.traces import part as parts
@@ -349,6 +349,15 @@ def test_the_legend_says_that_colours_are_those_of_networks(stopped: dict[str, A
     drawn = to_svg(diagram.draw(stopped))
     assert {"request", "response"} <= used and all(diagram.KINDS[kind][1] in drawn for kind in used)
     assert all(diagram.KINDS[kind][1].startswith("network for ") for kind in used)
+
+
+@pytest.mark.parametrize("found, code", [({"violations": [{"access": 2, "text": "a wrong value", "found": 1, "expected": [1]}]}, 1),
+                                         ({"protocol_error": "no transition"}, 3)])
+def test_a_protocol_error_of_a_checked_script_has_the_exit_code_of_a_protocol_error(
+        stopped: dict[str, Any], monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], code: int) -> None:
+    del stopped["protocol_error"]
+    monkeypatch.setattr(trace_document, "run_script", lambda *_: {**stopped, **found})
+    assert cli.main(["trace", "c0 st A@n0; c6 ld A@n0; c7 ld A@n0", "--json", *SMALL]) == code
 
 
 def test_errors_are_reported_though_their_steps_are_not_shown(stopped: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from moscope import errors
 from moscope.cli import Shared, command
 
 
@@ -26,7 +25,7 @@ def trace(shared: Shared,
     from moscope.traces import files as trace_files
     from moscope.traces import part
     from moscope.traces import text as trace_text
-    from moscope.traces.document import run_script
+    from moscope.traces.document import exit_code, run_script
 
     # Mistakes in the script or the files' names show before anything is built.
     spec, _ = options.chosen(shared, script, None, None)
@@ -40,4 +39,4 @@ def trace(shared: Shared,
     if shared.out and (remark := trace_files.write_folder(shared.out, document)):
         shared.say(remark)
     shared.answer(document, lambda: trace_text.print_trace(document, trace_text.end_texts(whole)))
-    return errors.FOUND if document.get("violations") or document.get("protocol_error") else errors.OK
+    return exit_code(document)

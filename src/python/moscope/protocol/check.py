@@ -275,13 +275,7 @@ def together(documents: list[dict[str, Any]]) -> dict[str, Any]:
 def failed_document(subject: Subject, error: Broken, seed: int) -> dict[str, Any]:
     """The document for a protocol that broke: the error precedes the violations."""
     violations = [f"{error.kind}: {error}", *error.answer["violations"]]
-    return document(subject, {**error.answer, "violations": violations}, seed)
-
-
-def broken(document: dict[str, Any]) -> str:
-    """The protocol error that ended the test of a document; empty if none did."""
-    first = next(iter(document["violations"]), "")
-    return str(first) if first.startswith(f"{Broken.kind}: ") else ""
+    return {**document(subject, {**error.answer, "violations": violations}, seed), "protocol_error": str(error)}
 
 
 def _identity(subject: Subject, seed: int) -> dict[str, Any]:

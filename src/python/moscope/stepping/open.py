@@ -4,11 +4,12 @@
 from pathlib import Path
 
 from moscope.cli import Shared
-from moscope.errors import FOUND, OK, UserError
+from moscope.errors import OK, UserError
 from moscope.stepping import page
 from moscope.stepping.examples import Example
 from moscope.stepping.history import Document, run
 from moscope.stepping.spec import Spec
+from moscope.traces.document import exit_code
 from moscope.traces.files import check_target, write_folder, write_whole
 
 
@@ -25,8 +26,8 @@ def check(html: Path | None, port: int) -> None:
 
 
 def show(shared: Shared, document: Document, spec: Spec | None, html: Path | None, port: int) -> int:
-    """Shows a history. `spec`: the spec that the page can change; None if it can change nothing. Returns the exit code: 1 if a
-    check of the script failed, as for `moscope trace`, unless a session was served, in which the script can change."""
+    """Shows a history. `spec`: the spec that the page can change; None if it can change nothing. Returns the exit code:
+    that of `moscope trace`, or 0 if a session was served, in which the script can change."""
     if shared.out and (remark := write_folder(shared.out, document["trace"])):
         shared.say(remark)
     if html:
@@ -36,7 +37,7 @@ def show(shared: Shared, document: Document, spec: Spec | None, html: Path | Non
         shared.result(document["trace"])
     elif not html:
         return serve(shared, document, spec, port)
-    return FOUND if document["trace"].get("violations") or document["trace"].get("protocol_error") else OK
+    return exit_code(document["trace"])
 
 
 def serve(shared: Shared, document: Document, spec: Spec | None, port: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from moscope import patience
 from moscope.config.bindings import role_by_name, roles_of
-from moscope.errors import ProtocolError, UserError
+from moscope.errors import FOUND, OK, ProtocolError, UserError
 from moscope.experiment import Phase, Subject, check_segments
 from moscope.schema.constants import FS_PER_NS, LINE
 from moscope.traces.remarks import place_in_order, remarks
@@ -42,6 +42,13 @@ def described(a: ScriptAccess) -> dict[str, Any]:
 
 def has_delays(steps: list[list[ScriptAccess]]) -> bool:
     return any(a.delays for step in steps for a in step)
+
+
+def exit_code(document: Document) -> int:
+    """The exit code of a command for the trace of a checked script: as `protocol check`, a protocol error counts more than a violation."""
+    if document.get("protocol_error"):
+        return ProtocolError.exit_code
+    return FOUND if document.get("violations") else OK
 
 
 def _lacks(subject: Subject, access: str) -> UserError:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moscope import buildproto
+from moscope.errors import ProtocolError
 
 FILE, TEXT, FAULT = "MSI-cache.sm", "transition(M, Fwd_GetS, S)", "transition(M, Fwd_GetS, M)"
 SIZES = [(1280, 800), (1920, 1080)]
@@ -23,7 +24,7 @@ def written(moscope: Callable[..., Any], folder: Path) -> Path:
     checked = moscope("protocol", "check", "MSI.slicc", "--ops", "20000", "--cores", "8", "--caches", "tiny", "--json", timeout=500)
     found = json.loads(checked.stdout)["counterexample"]
     got = moscope("step", found["file"], "--html", "found.html", timeout=300)
-    assert got.returncode == 1, got.stderr  # as `trace`: the check of the script fails
+    assert got.returncode == ProtocolError.exit_code, got.stderr  # as the check itself
     return folder / "found.html"
 
 

@@ -65,8 +65,8 @@ class Check(Job):
                 "violations": len(document["violations"])}
 
     def finding(self, document: dict[str, Any]) -> Finding | None:
-        if broken := check.broken(document):
-            return Finding(broken, ProtocolError.exit_code)
+        if error := document.get("protocol_error"):
+            return Finding(f"{ProtocolError.kind}: {error}", ProtocolError.exit_code)
         count = len(document["violations"])
         return Finding(f"{number(count, 'violation')}: {document['violations'][0]}") if count else None
 
