@@ -20,9 +20,8 @@ from analysis.run_directory import RunDirectoryError
 from analysis.sweep import curves, expression, topologies
 from analysis.sweep.main import LIST, caption, main, write_plot, write_report
 from analysis.sweep.table import Sweep, load, quantities
-from moscope import cli
+from moscope import cli, reports
 from moscope.commands import export, report  # noqa: F401  register themselves
-from moscope.sweeps import report as sweep_report
 
 AXES: dict[str, list[Any]] = {
     "cores": [12, 48], "topology": ["ring", "twisted_ladder", "straight_ladder", "full"],
@@ -164,7 +163,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(folder: Path, tmp_path: Pat
 def test_the_command_report_writes_a_sweeps_report_and_no_runs_report_into_its_folder(
         folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(sweep_report, "made_by", lambda *words: made.append(words) or "")
+    monkeypatch.setattr(reports, "made_by", lambda *words: made.append(words) or "")
     assert cli.main(["report", str(folder)]) == 0
     assert made == [("analysis.sweep.main", [str(folder)], folder)] and capsys.readouterr().out == f"{folder}/report.html\n"
     assert not (folder / "tables").exists()

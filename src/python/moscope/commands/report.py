@@ -60,11 +60,12 @@ def written(folder: Path) -> Path:
     """The page of a run, or of a sweep, whose folder it is."""
     from analysis.report import write_report
     from analysis.run_directory import is_point, is_sweep
+    from moscope import reports
     from moscope.errors import UserError
     from moscope.sweeps import report as of_sweep
 
     if is_sweep(folder):
-        of_sweep.made_by("analysis.sweep.main", [str(folder)], folder)
+        reports.made_by("analysis.sweep.main", [str(folder)], folder)
         return folder / of_sweep.PAGE
     if is_point(folder):
         raise UserError(f"{folder}: holds one point: expected --line, --locks or --audit, or the folder of a run or a sweep")

@@ -14,9 +14,10 @@ from moscope.config import Machine, load_machine
 from moscope.errors import UserError
 from moscope.mosbench import applications
 from moscope.mosbench.applications import Application
+from moscope.reports import made_by
 from moscope.runs import options
 from moscope.sweeps import main as sweeps
-from moscope.sweeps import overrides, report, results
+from moscope.sweeps import overrides, results
 from moscope.sweeps.jobs.run import Run
 from moscope.sweeps.spec import Spec, Value
 
@@ -101,7 +102,7 @@ def _draw(shared: Shared, described: Spec, chosen: list[Application], known: set
          "curves": [{"label": c.label, "workload": c.workload, "kernel": c.kernel} for c in applications.curves(a, known)]}
         for a in chosen]}) + "\n")
     say("drawing the paper's figures")
-    drawn = json.loads(report.made_by("analysis.mosbench.main", [str(out)], out))
+    drawn = json.loads(made_by("analysis.mosbench.main", [str(out)], out))
     document = {"schema": SCHEMA, "ok": outcome.exit_code == errors.OK, "machine": shared.machine, "points": points(out),
                 "failed": outcome.failed, "table": str(out / results.TABLE), **drawn}
     write_whole(out / "result.json", jsonio.dumps(document) + "\n")

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A run from its plan to its results: measures the points that are not finished, then writes the report."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from moscope import errors, paths
 from moscope.cli import Shared
-from moscope.errors import MoscopeError
+from moscope.errors import MoscopeError, UserError
 from moscope.failures import as_error
+from moscope.reports import made_by
 from moscope.runs import directory, display, inputs, job, pool
 from moscope.runs.options import Plan
 
@@ -90,19 +89,12 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
 
 
 def report(plan: Plan, shared: Shared) -> bool:
-    """Writes `report.html` and figures in a separate process, since analysis reads only the run directory."""
+    """Writes `report.html` and figures."""
     if not (paths.root() / "analysis" / "report.py").is_file():
         return False
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from analysis.report import main; sys.exit(main(sys.argv[2:]))"
     shared.say("writing the report")
-    got = subprocess.run([sys.executable, "-P", "-c", code, str(paths.root()), str(plan.out)], capture_output=True, text=True,
-                         check=False)
-    said = got.stderr.strip()
-    if got.returncode == errors.UserError.exit_code:
-        raise errors.UserError(f"{said} (the results are in {plan.out}; moscope report writes their report)")
-    if got.returncode != 0:
-        why = said.splitlines()[-1] if said else "no reason given"
-        bug = RuntimeError(f"the report could not be written (the results are in {plan.out}): {why}")
-        bug.add_note(said)
-        raise bug
+    try:
+        made_by("analysis.report", [str(plan.out)], plan.out)
+    except UserError as error:
+        raise UserError(f"{error} (the results are in {plan.out}; moscope report writes their report)") from None
     return True

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the report with analysis/sweep, in a separate process, because analysis reads only the sweep's folder."""
+"""The report of a sweep, which analysis/sweep makes."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from moscope import errors, paths
 from moscope.errors import UserError
+from moscope.reports import made_by
 from moscope.sweeps.spec import Spec
 
 PAGE = "report.html"
-CODE = ("import sys, importlib; sys.path.insert(0, sys.argv[1]); sys.exit(importlib.import_module(sys.argv[2]).main(sys.argv[3:]))")
 
 
 def check_expression(expression: str, spec: Spec) -> None:
@@ -56,16 +54,3 @@ def write(root: Path, plot: str | None, say: Callable[[str], None]) -> dict[str,
     say("writing the report")
     printed = made_by("analysis.sweep.main", [str(root), *([plot] if plot else [])], root)
     return {"plot": printed.strip()} if plot else {}
-
-
-def made_by(module: str, words: list[str], root: Path) -> str:
-    """Runs `main(words)` of a module of analysis in a separate process, which makes a report of the folder `root`; returns its
-    output."""
-    got = subprocess.run([sys.executable, "-P", "-c", CODE, str(paths.root()), module, *words], capture_output=True, text=True, check=False)
-    if got.returncode == UserError.exit_code:
-        raise UserError(got.stderr.strip())
-    if got.returncode != 0:
-        bug = RuntimeError(f"the report could not be written (the results are in {root}): {(got.stderr.strip().splitlines() or [''])[-1]}")
-        bug.add_note(got.stderr)
-        raise bug
-    return got.stdout
