@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.run_directory import unwritable
-from moscope.errors import ProtocolError, SimulatorBug, UserError
+from moscope.errors import ProtocolError, SimulatorBug, UserError, worst
 from moscope.failures import as_error, killed
 from moscope.jsonio import atomic_dir
 
@@ -104,3 +104,9 @@ def test_a_bug_is_reported_for_arguments_of_any_bytes(tmp_path: Path, monkeypatc
 def test_a_bug_is_reported_also_where_no_file_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     assert str(as_error(ValueError("odd"), "x")) == "ValueError: odd (details could not be kept: No such file or directory)"
+
+
+def test_the_exit_code_of_several_errors_is_that_of_the_most_severe() -> None:
+    by_severity = [5, 3, 4, 2, 1]
+    assert [worst(reversed(by_severity[n:])) for n in range(5)] == by_severity
+    assert worst([]) == 0

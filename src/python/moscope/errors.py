@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kinds of error and their exit codes. This is the only place that relates the two (contracts: exit codes)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -76,17 +76,32 @@ def kind_of(error: MoscopeError) -> str:
     return next((kind.__name__ for kind in type(error).__mro__ if KINDS.get(kind.__name__) is kind), SimulatorBug.__name__)
 
 
+# Exit codes of failures, the most severe first.
+SEVERITY = tuple(kind.exit_code for kind in (SimulatorBug, ProtocolError, GuestDied, UserError, WorkloadFailed))
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The most severe of several exit codes; OK without any."""
+    return min((code for code in codes if code in SEVERITY), key=SEVERITY.index, default=OK)
+
+
 def failures(errors: Iterable[MoscopeError]) -> dict[str, Any]:
     """`failed` of a run's document: the errors of its points; nothing if no point has failed."""
     found = [{"point": e.point, "kind": kind_of(e), "error": str(e), "exit_code": e.exit_code} for e in errors if e.point]
     return {"failed": found} if found else {}
 
 
+def of_failure(one: Mapping[str, Any]) -> MoscopeError:
+    """The error that an entry under `failed` of a document describes."""
+    error: MoscopeError = KINDS.get(one["kind"], SimulatorBug)(one["error"])
+    return error
+
+
 def of_failures(document: dict[str, Any]) -> list[MoscopeError]:
     """The errors under `failed` of a run's document."""
     found: list[MoscopeError] = []
     for one in document.get("failed", []):
-        error: MoscopeError = KINDS.get(one["kind"], SimulatorBug)(one["error"])
+        error = of_failure(one)
         error.point = one["point"]
         found.append(error)
     return found

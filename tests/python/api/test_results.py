@@ -23,6 +23,8 @@ import synthetic_run
 import moscope as package
 from moscope import paths
 from moscope.api import runs, sweeps
+from moscope.errors import TimeEnded
+from moscope.sweeps import main as sweep_main
 from moscope.traces.document import UNFINISHED
 
 Moscope = Callable[..., subprocess.CompletedProcess[str]]
@@ -215,6 +217,13 @@ def test_a_sweep_has_a_row_for_each_point(tmp_path: Path) -> None:
     assert max(p.share for p in seen) == 1
     with pytest.raises(package.UserError, match="expected a known name, such as links.clock"):
         package.sweep("trace", {"links.clok": ["1GHz"]}, fixed={"script": SCRIPT})
+
+
+def test_a_failed_point_of_a_sweep_raises_the_error_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"kind": "TimeEnded", "error": "late", "exit_code": 4}
+    monkeypatch.setattr(sweep_main, "run", lambda *_, **__: sweep_main.Outcome({}, [failed]))
+    with pytest.raises(TimeEnded, match="^late$"):
+        package.sweep("trace", {"seed": [1]}, fixed={"script": SCRIPT})
 
 
 def test_results_show_themselves_in_a_notebook(traced: package.Trace, tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from pyarrow import parquet
 
 from moscope import jsonio, paths
 from moscope.cli import Shared
-from moscope.errors import UserError
+from moscope.errors import MoscopeError, TimeEnded, UserError, kind_of
+from moscope.gem5.binary import Gem5Died
+from moscope.schema.errors import ConfigError
 from moscope.sweeps import display, main, spec, worker
 from moscope.sweeps.jobs import check
 
@@ -158,6 +160,11 @@ def test_only_processes_that_end_by_themselves_are_simulator_bugs(tmp_path: Path
     first = main.run(described, tmp_path / "out", at_once=1).failed[0]  # the other point of the batch
     assert (first["kind"], first["exit_code"]) == (("UserError", 2) if error else ("SimulatorBug", 5))
     assert first["error"].startswith(error or "its process ended without a result")
+
+
+@pytest.mark.parametrize("error", [ConfigError("a", "b"), TimeEnded("late"), Gem5Died("x")], ids=lambda e: type(e).__name__)
+def test_a_failed_point_of_a_sweep_has_the_kind_that_it_has_in_a_run(error: MoscopeError) -> None:
+    assert worker.failure("0", "trace", {"machine": "small", "script": "c0 ld A@n1"}, error)["kind"] == kind_of(error)
 
 
 def test_a_start_whose_only_process_is_killed_ends_without_a_simulator_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moscope import errors
 from moscope.api import html
 from moscope.api.folders import Place, folder_for
 from moscope.api.machine import AnyMachine, Machine, is_topology, machine_of, text_of
 from moscope.api.progress import Watcher, call
 from moscope.api.values import each, mapping, of_python, switch, text, whole
-from moscope.errors import MoscopeError, UserError
+from moscope.errors import UserError, of_failure
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from moscope.sweeps.spec import Spec
 
 SHOWN = 20  # rows in a notebook
-KINDS = {kind.exit_code: kind for kind in (errors.WorkloadFailed, errors.UserError, errors.ProtocolError, errors.GuestDied)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def sweep(job: Place, axes: Mapping[str, Sequence[Any]] | None = None, *, fixed:
     with folder_for(out, "sweep") as folder:
         outcome = main.run(described, folder.path, executor=executor, at_once=at_once, plot=plot, say=shared.say, progress=show)
         if raises and outcome.failed:
-            raise _error(outcome.failed[0])
+            raise of_failure(outcome.failed[0])
         if outcome.wrong:
             raise outcome.wrong
     return Sweep(folder.path, outcome.document, outcome.failed, folder.kept)
@@ -146,8 +144,3 @@ def _plain(value: Any) -> str | int | float | bool:
                         "axes or fixed")
     value = of_python(value)
     return value if isinstance(value, str | int | float) else text_of(value)
-
-
-def _error(failure: Mapping[str, Any]) -> MoscopeError:
-    kind = KINDS.get(int(failure["exit_code"]), errors.SimulatorBug)
-    return kind(str(failure["error"]))

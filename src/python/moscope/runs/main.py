@@ -21,10 +21,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the most severe error: a bug, a broken protocol, a dead guest, a failed workload."""
-        codes = {e.exit_code for e in self.failed}
-        order = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
-        return next((kind.exit_code for kind in order if kind.exit_code in codes), errors.OK)
+        return errors.worst(e.exit_code for e in self.failed)
 
 
 def run(plan: Plan, shared: Shared) -> Outcome:

@@ -30,8 +30,6 @@ DEFAULT_OUT = Path("moscope-out/sweep")
 Say = Callable[[str], None]
 Then = Callable[["Outcome"], None]
 Progress = Callable[[int, int, list[str]], None]  # finished points, all points, and the states of running ones
-# The exit code of a sweep is that of its most severe failed point or finding, as for the points of a run.
-WORST_FIRST = (errors.SimulatorBug, errors.ProtocolError, errors.GuestDied, errors.UserError, errors.WorkloadFailed)
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Outcome:
         codes = {int(f["exit_code"]) for f in (*self.failed, *self.document.get("findings", []))}
         if self.wrong and not codes:  # of points, which matter more than a figure
             return self.wrong.exit_code
-        return next((kind.exit_code for kind in WORST_FIRST if kind.exit_code in codes), errors.OK)
+        return errors.worst(codes)
 
 
 def nothing(*_: Any) -> None:

@@ -119,7 +119,7 @@ class Worker:
 
 
 def failure(digest: str, job: str, params: dict[str, Any], error: MoscopeError) -> dict[str, Any]:
-    return {"digest": digest, "params": params, "kind": type(error).__name__, "error": str(error), "exit_code": error.exit_code,
+    return {"digest": digest, "params": params, "kind": errors.kind_of(error), "error": str(error), "exit_code": error.exit_code,
             "command": command(jobs.find(job), params)}
 
 
