@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures from windows, against sums done by hand."""
 
+from dataclasses import asdict, fields
+
 import pytest
 
 from moscope.errors import UserError
@@ -10,7 +12,7 @@ from moscope.runs.windows import Moment
 
 def moment(tick: int, operations: int, busy: int, memory: int) -> Moment:
     spent = {(kind, who): 0 for kind in windows.KINDS for who in ("kernel", "user")}
-    return Moment(tick, operations, 100, 0, busy + memory, {**spent, ("busy", "user"): busy, ("memory", "kernel"): memory}, 2.0)
+    return Moment(tick, operations, 100, 0, {**spent, ("busy", "user"): busy, ("memory", "kernel"): memory}, 2.0)
 
 
 def test_the_standard_error_is_the_spread_over_the_root_of_the_count() -> None:
@@ -51,6 +53,15 @@ def test_windows_in_which_no_core_counted_time_are_refused() -> None:
     with pytest.raises(UserError, match="^--window: 1e-06ns: no core counted any time in the windows: expected longer ones$"):
         windows.check_counted([moment(1, 0, 0, 0), moment(1, 0, 0, 0)], 1)
     windows.check_counted([moment(1, 0, 0, 0), moment(1, 0, 1, 0)], 1)
+
+
+def test_sums_and_differences_of_moments_cover_every_count() -> None:
+    def counting(start: int) -> Moment:
+        return Moment(spent={("busy", "user"): start}, **{f.name: start + i for i, f in enumerate(fields(Moment)) if f.name != "spent"})
+
+    total = counting(100) + counting(1000)
+    assert asdict(total) == {**{f.name: 1100 + 2 * i for i, f in enumerate(fields(Moment))}, "spent": {("busy", "user"): 1100}}
+    assert total - counting(1000) == counting(100)
 
 
 def test_a_difference_of_moments_is_the_window_between_them() -> None:

@@ -6,9 +6,12 @@ windows. A window is the difference of two snapshots, and the windows add up to 
 the fraction in spin loops, a part of busy and core.
 """
 
+import functools
 import math
+import operator
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from moscope.errors import UserError
@@ -39,17 +42,22 @@ class Moment:
     operations: int
     instructions: int
     spun: int
-    core_time: int
     spent: dict[tuple[str, str], int]
     host_s: float = 0.0
     cpu_s: float = 0.0  # of this process
     spin: int = 0  # the part of `spent` in spin loops
 
     def __sub__(self, before: "Moment") -> "Moment":
-        return Moment(self.tick - before.tick, self.operations - before.operations, self.instructions - before.instructions,
-                      self.spun - before.spun, self.core_time - before.core_time,
-                      {k: v - before.spent.get(k, 0) for k, v in self.spent.items()}, self.host_s - before.host_s,
-                      self.cpu_s - before.cpu_s, self.spin - before.spin)
+        return self._combined(before, operator.sub)
+
+    def __add__(self, other: "Moment") -> "Moment":
+        return self._combined(other, operator.add)
+
+    def _combined(self, other: "Moment", combine: Callable[[Any, Any], Any]) -> "Moment":
+        counts = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
+        mine, others = counts.pop("spent")
+        return Moment(spent={key: combine(spent, others.get(key, 0)) for key, spent in mine.items()},
+                      **{name: combine(*both) for name, both in counts.items()})
 
     def at(self, host: HostTime) -> "Moment":
         """The same counts at another host time. The time that a snapshot takes belongs to no window."""
@@ -61,12 +69,12 @@ def moment(tick: int, counts: dict[str, int], stats: dict[str, Any], host: HostT
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
     spin = sum(int(ticks) for core in stats["cores"] for who in core.get("spin", {}).values() for ticks in who.values())
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]),
-                  sum(int(core["window"]) for core in stats["cores"]), spent, host.elapsed, host.cpu, spin)
+    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), spent,
+                  host.elapsed, host.cpu, spin)
 
 
 def beginning(tick: int, counts: dict[str, int]) -> Moment:
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), 0, {}).at(host_time())
+    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), {}).at(host_time())
 
 
 def figures(window: Moment) -> dict[str, Any]:
@@ -173,12 +181,7 @@ def intervals(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]
 
 def summary(windows: list[Moment], cycle: int | None = None) -> dict[str, Any]:
     """The figures of a point (POINT of the contracts) that windows determine. `cycle`: the period of the work, if it has one."""
-    whole = windows[0]
-    for w in windows[1:]:
-        whole = Moment(whole.tick + w.tick, whole.operations + w.operations, whole.instructions + w.instructions,
-                       whole.spun + w.spun, whole.core_time + w.core_time,
-                       {k: v + w.spent[k] for k, v in whole.spent.items()}, whole.host_s + w.host_s,
-                       whole.cpu_s + w.cpu_s, whole.spin + w.spin)
+    whole = functools.reduce(operator.add, windows)
     each = [figures(w) for w in windows]
     total = figures(whole)
     total["window_ms"] = windows[0].tick / FS_PER_MS
