@@ -38,8 +38,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
         short = fix in TESTED and TESTED[fix].program == "vfsfix"
         workload = TESTED[fix].workload if fix in TESTED else f"memfix-{fix}"
         # In the first window of clearing huge pages on 48 cores, the cores load for the first time what their caches are to keep.
-        given = options.Options(workload, kernel, str(cores), warmup="200us" if short else None, window="300us" if short else None,
-                                windows=3 if fix == 16 and cores > 4 else 1)
+        given = options.Options(workload=workload, kernel=kernel, cores=str(cores), warmup="200us" if short else None,
+                                window="300us" if short else None, windows=3 if fix == 16 and cores > 4 else 1)
         outcome = main.run(options.make(shared, given), shared)
         assert outcome.exit_code == 0, outcome.failed
         (point,) = outcome.document["points"]

@@ -19,7 +19,8 @@ from moscope.runs import options
 
 @pytest.fixture
 def point() -> options.Point:
-    return options.Point("fake", "fake", "turns", "distro", 2, "/run/moscope/fake", MS, 2 * MS, 3, "table", "512MiB")
+    return options.Point(workload="fake", family="fake", operation="turns", kernel="distro", cores=2, command="/run/moscope/fake",
+                         warmup=MS, window=2 * MS, windows=3, detail="table", memory_per_node="512MiB")
 
 
 @pytest.fixture

@@ -2,15 +2,17 @@
 """Options of `moscope run`: the points and times that follow from them, and the errors for wrong ones."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
+from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.errors import UserError
 from moscope.runs import options
+from moscope.runs.windows import Moment
 from moscope.sweeps import of_run, points
 
 MS = 10**12
@@ -18,6 +20,11 @@ MS = 10**12
 
 def made(shared: Shared, **given: object) -> options.Plan:
     return options.make(shared, options.Options(**{"workload": "counter", **given}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("one", [options.Options, options.Point, plan.Options, Moment], ids=lambda c: f"{c.__module__}.{c.__name__}")
+def test_a_value_of_options_points_and_counts_is_given_by_its_name(one: type) -> None:
+    assert all(field.kw_only for field in fields(one))
 
 
 def test_without_core_counts_those_of_the_papers_figures_are_measured(shared: Shared) -> None:
@@ -95,7 +102,7 @@ def test_memory_that_no_guest_can_use_is_refused(shared: Shared, size: str) -> N
     for values in (size, f"{size},128MiB", f"128MiB,{size}"):
         one = replace(shared, sets=[f"memory_per_node={values}"])
         with pytest.raises(UserError, match=said):
-            points.unbuilt(swept) if (swept := of_run.spec(one, options.Options("counter"))) else made(one)
+            points.unbuilt(swept) if (swept := of_run.spec(one, options.Options(workload="counter"))) else made(one)
 
 
 @pytest.mark.parametrize("sets", [["chips=16", "topology=ring"], ["cores_per_chip=9"]])

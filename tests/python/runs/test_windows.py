@@ -12,7 +12,8 @@ from moscope.runs.windows import Moment
 
 def moment(tick: int, operations: int, busy: int, memory: int) -> Moment:
     spent = {(kind, who): 0 for kind in windows.KINDS for who in ("kernel", "user")}
-    return Moment(tick, operations, 100, 0, {**spent, ("busy", "user"): busy, ("memory", "kernel"): memory}, 2.0)
+    return Moment(tick=tick, operations=operations, instructions=100, spun=0, host_s=2.0,
+                  spent={**spent, ("busy", "user"): busy, ("memory", "kernel"): memory})
 
 
 def test_the_standard_error_is_the_spread_over_the_root_of_the_count() -> None:

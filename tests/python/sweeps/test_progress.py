@@ -220,6 +220,7 @@ def test_recorded_times_of_another_host_cover_the_workloads_of_mosbench() -> Non
                                                                      (24, 0.1, 20, 24), (10, 0.1, None, 10)])
 def test_the_work_of_a_point_with_an_error_bound_covers_two_cycles_of_its_workload(
         windows: int, until_error: float | None, cycle: int | None, ms: int) -> None:
-    one = options.Point("gmake", "gmake", "files", "pk", 48, "", 0, FS_PER_MS, windows, "table", "512MiB", until_error=until_error,
+    one = options.Point(workload="gmake", family="gmake", operation="files", kernel="pk", cores=48, command="", warmup=0,
+                        window=FS_PER_MS, windows=windows, detail="table", memory_per_node="512MiB", until_error=until_error,
                         cycle=cycle and cycle * FS_PER_MS)
     assert run.work_of(one) == 1 + ms

@@ -34,7 +34,7 @@ MOST_CHIPS_AND_CORES = 8
 CONTINUATION = "\n> "
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """The command's own options; None or empty if the user did not give one."""
 

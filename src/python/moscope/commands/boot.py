@@ -48,8 +48,8 @@ def boot(shared: Shared,
 
     from moscope.boot import console, plan, result, run, session
 
-    options = plan.Options(kernel, initrd, append, disk, cores, memory_per_node, script, checkpoint_at, resume, net, pcap,
-                           packages=tuple(packages))
+    options = plan.Options(kernel=kernel, initrd=initrd, append=append, disk=disk, cores=cores, memory_per_node=memory_per_node,
+                           script=script, checkpoint_at=checkpoint_at, resume=resume, net=net, pcap=pcap, packages=tuple(packages))
     planned = plan.make(shared, options)
     show, terminal = run.plain_terminal(shared.json)
     if not shared.json and not terminal and not script and not sys.stdin.isatty():

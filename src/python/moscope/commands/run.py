@@ -70,8 +70,9 @@ def run(shared: Shared,
     from moscope.gem5 import engines
     from moscope.runs import main, options, table
 
-    chosen = options.Options(workload, kernel, cores, warmup, window, windows, detail, memory_per_node, begin, program, threads,
-                             until_error, tuple(packages), tuple(env), stdin, take, tuple(count))
+    chosen = options.Options(workload=workload, kernel=kernel, cores=cores, warmup=warmup, window=window, windows=windows, detail=detail,
+                             memory_per_node=memory_per_node, begin=begin, program=program, threads=threads, until_error=until_error,
+                             packages=tuple(packages), variables=tuple(env), stdin=stdin, take=take, count=tuple(count))
     if any("," in text for text in shared.sets) and not engines.is_gem5(engine, gem5):
         from moscope.sweeps import display, of_run
 

@@ -46,7 +46,7 @@ APPEND = f"{plan.COMMAND_LINE} nokaslr"
 TIMES = ("warmup", "window", "begin", "cycle")  # of a point, in femtoseconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Point:
     """One workload on one kernel at one core count."""
 
@@ -100,7 +100,7 @@ class Plan:
                 "points": [{k: v for k, v in asdict(p).items() if v is not None} for p in self.points]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """The command's own options; None if the user did not give one."""
 
@@ -162,12 +162,13 @@ def make(shared: Shared, options: Options, *, build: bool = True, guest: bool = 
         for system in kernels(work.kernels if options.kernel is None else options.kernel):
             for n in _sensible(counts, work, options):
                 length = window_of(work, n, short) if window is None else window
-                points.append(Point(work.name, work.family, operation(work, options), system, n, work.command(n),
-                                    default_time(work.warmup, n) if warmup is None else warmup, length,
-                                    windows or windows_of(work, n, length), options.detail, memory, begin,
-                                    ",".join(work.packages) or None, work.steering, work.image_script or None, until_error,
-                                    cycle_of(work, n, length, windows if until_error else None), list(options.count) or None,
-                                    work.first_port))
+                points.append(Point(
+                    workload=work.name, family=work.family, operation=operation(work, options), kernel=system, cores=n,
+                    command=work.command(n), warmup=default_time(work.warmup, n) if warmup is None else warmup, window=length,
+                    windows=windows or windows_of(work, n, length), detail=options.detail, memory_per_node=memory, begin=begin,
+                    packages=",".join(work.packages) or None, steering=work.steering, image=work.image_script or None,
+                    until_error=until_error, cycle=cycle_of(work, n, length, windows if until_error else None),
+                    count=list(options.count) or None, first_port=work.first_port))
     if alike := [p for p in points if sum(p.name == other.name for other in points) > 1]:
         raise UserError(f"--kernel: {' and '.join(dict.fromkeys(p.kernel for p in alike))} would write their results into the same folder, "
                         f"{alike[0].name}: expected files whose paths differ in more than / and _")

@@ -34,7 +34,7 @@ def host_time() -> HostTime:
     return HostTime(time.monotonic(), time.process_time())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moment:
     """Counts since the end of the warm-up; times in femtoseconds, added up over all cores. `spent[kind, "kernel" or "user"]`."""
 
@@ -69,12 +69,16 @@ def moment(tick: int, counts: dict[str, int], stats: dict[str, Any], host: HostT
     spent = {(kind, who): sum(int(core[kind][who]) for core in stats["cores"])
              for kind in KINDS for who in ("kernel", "user")}
     spin = sum(int(ticks) for core in stats["cores"] for who in core.get("spin", {}).values() for ticks in who.values())
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), spent,
-                  host.elapsed, host.cpu, spin)
+    return replace(_counted(tick, counts), spent=spent, spin=spin).at(host)
 
 
 def beginning(tick: int, counts: dict[str, int]) -> Moment:
-    return Moment(tick, int(counts["operations"]), int(counts["instructions"]), int(counts["spun"]), {}).at(host_time())
+    return _counted(tick, counts).at(host_time())
+
+
+def _counted(tick: int, counts: dict[str, int]) -> Moment:
+    return Moment(tick=tick, operations=int(counts["operations"]), instructions=int(counts["instructions"]), spun=int(counts["spun"]),
+                  spent={})
 
 
 def figures(window: Moment) -> dict[str, Any]:

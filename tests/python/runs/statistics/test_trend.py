@@ -67,7 +67,7 @@ def test_few_windows_and_windows_without_operations_or_changes_have_none() -> No
 
 
 def moments(operations: list[int]) -> list[Moment]:
-    return [Moment(FS_PER_MS, n, 1, 0, {("busy", "user"): 1}) for n in operations]
+    return [Moment(tick=FS_PER_MS, operations=n, instructions=1, spun=0, spent={("busy", "user"): 1}) for n in operations]
 
 
 def test_a_point_says_so_only_if_its_throughput_changes() -> None:
