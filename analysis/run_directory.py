@@ -15,6 +15,7 @@ from moscope import jsonio
 from moscope.errors import MOST_NAMES
 from moscope.failures import expected
 from moscope.runs import shape
+from moscope.runs.point_name import point_name
 
 
 class RunDirectoryError(ValueError):
@@ -191,7 +192,7 @@ def load(path: str | Path, copied: bool = True) -> Run:
                             "list it yet; the same `moscope run` measures it again")
     if not points:
         # Without the folders of the points, run.json still has the results.
-        points = [Point(f"{r.get('workload')}-{r.get('kernel')}-{r.get('cores')}", r)
+        points = [Point(point_name(r.get("workload", ""), r.get("kernel", ""), r.get("cores", 0), "engine" in (record or {})), r)
                   for r in (record or {}).get("points") or [] if isinstance(r, dict) and _is_point(r, "run.json", problems)]
         if points:
             problems.append("the folders of the points are missing: only the results in run.json are known")

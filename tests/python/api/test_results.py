@@ -192,6 +192,14 @@ def test_points_say_how_their_throughput_changed(tmp_path: Path) -> None:
     assert [points.column(f"trend_{side}").to_pylist() for side in ("before", "after")] == [[None, 9.0], [None, 1.0]]
 
 
+def test_a_run_on_gem5_has_no_tables(tmp_path: Path) -> None:
+    folder = synthetic_run.write_run(tmp_path / "run", cores=(1,))
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "engine": "gem5 24.0.0.1"}))
+    with pytest.raises(package.UserError, match=r"points/exim-gem5-distro-1/lines.parquet: no such file: expected a run on moscope's own"):
+        assert package.open_run(folder).lines
+
+
 def test_a_machine_with_changes_is_fixed_in_a_sweep_but_no_value_of_an_axis() -> None:
     changed = package.Machine("small", links_clock="2GHz")
 

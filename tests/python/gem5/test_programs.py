@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moscope import jsonio
+from moscope import jsonio, open_run
 from moscope.bench import gem5 as bench_gem5
 from moscope.cli import Shared
 from moscope.errors import UserError
@@ -60,6 +60,7 @@ def test_a_window_on_gem5_is_an_ordinary_point(moscope: Moscope, fake_gem5: Fake
     assert "gem5" in point["kernel"] and document["engine"] == "gem5 24.0.0.1"
     job = json.loads((tmp_path / "moscope-out/run-gem5/points/counter-gem5-2/job.json").read_text())
     assert job["cores"] == 2 < job["machine"]["cores"] and job["window_fs"] == 10**11
+    assert open_run(tmp_path / "moscope-out/run-gem5").points.column("point").to_pylist() == ["counter-gem5-2"], "as the folder"
     assert Path(job["program"][0]).name == "counter" and "--cores" in job["program"]
     assert json.loads((tmp_path / "moscope-out/run-gem5/run.json").read_text()) == document
     page = Path(tmp_path, document["report"]).read_text(encoding="utf-8")

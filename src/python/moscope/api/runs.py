@@ -15,6 +15,7 @@ from moscope.api.machine import AnyMachine, machine_of
 from moscope.api.progress import Progress, Watcher, call
 from moscope.api.values import place, several, switch, text, whole
 from moscope.errors import MoscopeError, UserError, of_failures
+from moscope.runs.point_name import point_name
 from moscope.schema.enumerations import TIME_KIND
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ class Run:
         from moscope.api.tables import table
 
         return table(POINTS, [
-            {**p, **p["cycles"], **{f"trend_{side}": value for side, value in p.get("trend", {}).items()}, "point": _name(p)}
+            {**p, **p["cycles"], **{f"trend_{side}": value for side, value in p.get("trend", {}).items()}, "point": self._name(p)}
             for p in self.document["points"]])
 
     @cached_property
     def top_lines(self) -> "pyarrow.Table":
         from moscope.api.tables import table
 
-        return table(TOP_LINES, [{**line, "point": _name(p), "rank": rank} for p in self.document["points"]
+        return table(TOP_LINES, [{**line, "point": self._name(p), "rank": rank} for p in self.document["points"]
                                  for rank, line in enumerate(p["top_lines"], 1)])
 
     @cached_property
@@ -83,16 +84,24 @@ class Run:
     def transactions(self) -> "pyarrow.Table":
         return self._read("transactions")
 
+    @property
+    def _on_gem5(self) -> bool:
+        return "engine" in self.document
+
+    def _name(self, point: dict[str, Any]) -> str:
+        return point_name(point["workload"], point["kernel"], point["cores"], self._on_gem5)
+
     def _read(self, name: str) -> "pyarrow.Table":
         """The tables of this name of all points, concatenated."""
         import pyarrow
         from pyarrow import parquet
 
         parts = []
-        for point in map(_name, self.document["points"]):
+        for point in map(self._name, self.document["points"]):
             file = self.path / "points" / point / f"{name}.parquet"
             if not file.is_file():
-                why = 'a run with detail="full"' if name == "transactions" else "a whole run directory"
+                why = "a run on moscope's own engine" if self._on_gem5 else 'a run with detail="full"' if name == "transactions" \
+                    else "a whole run directory"
                 raise UserError(f"{file}: no such file: expected {why}")
             table = parquet.read_table(file, partitioning=None)
             parts.append(table.add_column(0, "point", pyarrow.array([point] * table.num_rows, pyarrow.string())))
@@ -130,11 +139,6 @@ class Run:
                 for p in self.points.to_pylist()]
         return html.table(f"{self.document['machine']}: {self.path}", ["workload", "kernel", "cores", "operations per s", "standard error",
                                                                       "memory stall, %", "bottleneck"], rows)
-
-
-def _name(point: dict[str, Any]) -> str:
-    """The name of its folder."""
-    return f"{point['workload']}-{point['kernel']}-{point['cores']}".replace("/", "_")
 
 
 def _other_folder(folder: Path) -> str:

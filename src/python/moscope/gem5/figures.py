@@ -13,6 +13,7 @@ from typing import Any
 from moscope.gem5 import trace
 from moscope.gem5.binary import Ran
 from moscope.runs.options import Point
+from moscope.runs.point_name import NO_KERNEL
 from moscope.schema.constants import FS_PER_MS, FS_PER_S, FS_PER_US
 from moscope.schema.enumerations import TIME_KIND
 
@@ -52,7 +53,7 @@ def document(point: Point, seen: Window, cycle_fs: float, kernel: str | None, co
     cycles = dict(zip(TIME_KIND.names, (busy, idle, 0.0, stalled), strict=True))
     per_op = seen.not_idle * time / FS_PER_US / seen.operations if seen.operations and kernel is None else None
     return {
-        "workload": point.workload, "operation": point.operation, "kernel": kernel or "none (gem5's syscall emulation)",
+        "workload": point.workload, "operation": point.operation, "kernel": kernel or NO_KERNEL,
         "cores": point.cores,
         "window_ms": seen.ticks / FS_PER_MS, "ops": seen.operations, "ticks": seen.ticks,
         "throughput_per_s": seen.operations * FS_PER_S / seen.ticks, "stderr_per_s": None,

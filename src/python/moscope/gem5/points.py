@@ -14,6 +14,7 @@ from moscope.gem5 import binary, full_system, programs
 from moscope.runs import directory, main, options
 from moscope.runs.main import Outcome
 from moscope.runs.options import Options, Plan, Point
+from moscope.runs.point_name import NO_KERNEL, point_name
 from moscope.wording import number, percent
 
 DEFAULT_OUT = Path("moscope-out/run-gem5")  # not the folder of runs on moscope's engine, to which several starts add
@@ -72,7 +73,7 @@ def run(shared: Shared, chosen: Options, path: Path | None) -> Outcome:
 
 def name_of(point: Point, with_kernel: bool) -> str:
     """The name of a point's folder."""
-    return f"{point.workload}-gem5-{point.kernel.replace('/', '_') + '-' if with_kernel else ''}{point.cores}"
+    return point_name(point.workload, point.kernel if with_kernel else NO_KERNEL, point.cores, gem5=True)
 
 
 def show(document: dict[str, Any]) -> None:

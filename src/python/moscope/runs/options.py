@@ -20,6 +20,7 @@ from moscope.errors import UserError, unknown_name
 from moscope.guest import kernel
 from moscope.runs import functions, own_program
 from moscope.runs.own_program import WORK_BEGINS, OwnProgram
+from moscope.runs.point_name import point_name
 from moscope.runs.statistics.confidence import FEWEST_BATCHES
 from moscope.schema.constants import FS_PER_MS
 from moscope.schema.errors import ConfigError
@@ -73,7 +74,7 @@ class Point:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return f"{self.workload}-{self.kernel}-{self.cores}".replace("/", "_")
+        return point_name(self.workload, self.kernel, self.cores)
 
 
 @dataclass(frozen=True)
