@@ -39,13 +39,13 @@ from analysis.described import FS_PER_NS, FS_PER_US
 from analysis.exports.base import recorded
 from analysis.locks import lock_of
 from analysis.run_directory import Point
+from moscope.naming.addresses import USER_TOP
 from moscope.parquet import scan
 from moscope.wording import percent
 
 SCHEMA = "moscope.locks/1"
 COLUMNS = ("line", "va", "core", "kind", "user", "issued", "latency", "exposed", "function", "inlined", "name", "name_kind", "walk",
            "buffer_wait", "pc")  # of transactions; those of earlier versions lack some
-USER_TOP = 1 << 47
 LAST_CORE = 255
 MUTEX_BYTES = 40  # glibc's largest lock but for the rwlock, where no type says the size
 # Functions of libraries and of programs that take or release a lock.
@@ -88,9 +88,9 @@ RELEASES = f"""
          words AS (SELECT DISTINCT function, pc, line, va, failing, count FROM of_code JOIN rates USING (function, pc))
     SELECT DISTINCT one.function, one.pc FROM words AS one JOIN words AS other USING (function, line, va)
     WHERE {OFTEN} * one.failing < other.failing AND one.count * other.failing >= {FEW}"""
-FUTEX = """
+FUTEX = f"""
     SELECT core, issued, exposed FROM $file
-    WHERE NOT "user" AND NOT buffer_wait AND (va = 0 OR va > 140737488355328) AND (function LIKE '%futex%' OR name LIKE 'futex_queues%')
+    WHERE NOT "user" AND NOT buffer_wait AND (va = 0 OR va > {USER_TOP}) AND (function LIKE '%futex%' OR name LIKE 'futex_queues%')
     ORDER BY issued"""
 
 

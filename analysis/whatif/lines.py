@@ -21,6 +21,7 @@ from analysis.locks import SITE, lock_of
 from analysis.maps.advice import by_different_cores, is_lock
 from analysis.maps.line_map import Area, LineMap, maps_of, whole_name
 from analysis.run_directory import Point
+from moscope.naming.addresses import USER_TOP
 from moscope.naming.layout import DISTANCE
 
 FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")
@@ -40,7 +41,6 @@ NAMES = """SELECT name, entry, kind, sum(waiting)::BIGINT AS waiting, bool_or(ob
                   min(field) AS field
            FROM lines WHERE point = $1 GROUP BY ALL ORDER BY waiting DESC, name, kind"""
 PAGED = ("user symbol", "heap", "stack", "anonymous memory")  # kinds of memory that belong to a program
-USER_TOP = 1 << 47
 LINES = """SELECT line, any_value(name) AS name, any_value(kind) AS kind, arg_max(va, waiting) AS va,
            arg_max(address_space, waiting) AS address_space FROM lines
            WHERE point = ? AND name IN (SELECT unnest(?::VARCHAR[])) GROUP BY line ORDER BY sum(waiting) DESC, line LIMIT ?"""

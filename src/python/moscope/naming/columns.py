@@ -15,10 +15,10 @@ import pyarrow as pa
 from pyarrow import compute
 
 from moscope.naming import layout
+from moscope.naming.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE as PAGE_BYTES
-from moscope.naming.rows import CLASSES, DEVICE_PC, FETCH, KERNEL_HALF, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
-from moscope.naming.user import USER_TOP
+from moscope.naming.rows import CLASSES, DEVICE_PC, FETCH, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked
 from moscope.schema.constants import LINE
 from moscope.schema.enumerations import SPIN
 

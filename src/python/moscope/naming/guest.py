@@ -10,11 +10,11 @@ import struct
 from collections.abc import Iterator
 from typing import Protocol
 
+from moscope.naming.addresses import IMAGE_MAP
 from moscope.naming.btf import Btf, Unreadable, parse
 from moscope.naming.image import KernelImage
 from moscope.naming.symbols import Place
 
-IMAGE_MAP = 0xFFFFFFFF80000000  # __START_KERNEL_map
 IMAGE_TOP = 0xFFFFFFFFC0000000  # where modules begin
 MODULES_TOP = 0xFFFFFFFFFF000000
 DEFAULT_BASES = {"page_offset_base": 0xFFFF888000000000, "vmalloc_base": 0xFFFFC90000000000, "vmemmap_base": 0xFFFFEA0000000000}

@@ -13,11 +13,12 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
+from moscope.naming.addresses import IMAGE_MAP
+
 DIGITS = b"".join(bytes([c, 0]) for c in b"0123456789")
 KINDS = frozenset(b"aAbBdDgGnNrRsStTuUvVwWiI-?")
 WINDOW = 16 << 20  # bytes; the names of the largest kernels take less
 LONGEST_TOKENS = 0x4000
-KERNEL_HALF = 0xFFFFFFFF80000000
 
 
 class NoSymbols(Exception):
@@ -122,7 +123,7 @@ def _addresses(data: bytes, names: _Names, index_end: int) -> list[int]:
         if offsets_at < 0 or base_at + 8 > len(data):
             continue
         (base,) = struct.unpack_from("<Q", data, base_at)
-        if base < KERNEL_HALF:
+        if base < IMAGE_MAP:
             continue
         offsets = struct.unpack_from(f"<{count}i", data, offsets_at)
         if sum(o < 0 for o in offsets) * 2 > count:
@@ -132,6 +133,6 @@ def _addresses(data: bytes, names: _Names, index_end: int) -> list[int]:
             return [base + o for o in offsets]
     if names.count_at >= count * 8:
         whole = struct.unpack_from(f"<{count}Q", data, names.count_at - count * 8)
-        if bisect_left(sorted(whole), KERNEL_HALF) * 2 < count:
+        if bisect_left(sorted(whole), IMAGE_MAP) * 2 < count:
             return list(whole)
     raise NoSymbols("the kallsyms table has names, and no addresses where any known layout has them")

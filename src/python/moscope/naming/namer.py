@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from moscope.naming import demangle, image, page_struct
+from moscope.naming.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.btf import Unreadable
 from moscope.naming.demangle import CLONE
 from moscope.naming.dwarf.sources import Source
@@ -31,12 +32,11 @@ from moscope.naming.tasks import TABLE_MASK, Tasks
 from moscope.naming.threads import parked
 from moscope.naming.unwind import orc
 from moscope.naming.unwind.chains import Unwinder
-from moscope.naming.user import USER_TOP, Program, Users
+from moscope.naming.user import Program, Users
 from moscope.naming.vmalloc import Mapped
 from moscope.schema.constants import LINE
 
 T = TypeVar("T")
-KERNEL_HALF = 1 << 63
 ANON, MAPPING_FLAGS = 1, 3  # the low bits of page->mapping
 UNMARKED = ("boot memory", "kernel page", "unknown")  # kinds as which the kernel's own page tables appear
 FILE_SYSTEM = re.compile(r"[a-z][a-z0-9_.-]*")

@@ -14,7 +14,6 @@ LINES, PAIRS, TRANSFERS = (arrow.dtype(record) for record in (records.LINE, reco
 _flags = next(f for f in records.LINE.fields if f.name == "flags")
 WALK, FETCH, USER, PAGE_KNOWN = (_flags.bit(flag) for flag in ("walk", "fetch", "user", "page_known"))
 PAGE = tuple(f.name.removeprefix("page_") for f in records.LINE.fields if f.name.startswith("page_"))
-KERNEL_HALF = 1 << 63
 DEVICE_PC = records.DEVICE_PC  # the writer of a pair that is a device
 
 Rows = NDArray[Any]

@@ -5,11 +5,11 @@ the registers at the end of each task's stack (Linux, arch/x86/include/asm/proce
 import struct
 from collections.abc import Iterable, Iterator
 
+from moscope.naming.addresses import USER_TOP
 from moscope.naming.btf import Unreadable
 from moscope.naming.guest import Guest
 from moscope.naming.tasks import THREAD_SIZE
 from moscope.naming.unwind.activations import Thread
-from moscope.naming.unwind.chains import USER_TOP
 from moscope.naming.unwind.state import SAVED, SAVED_BYTES, Frame, Stack
 
 USER_CODE = 0x33  # the code segment of 64-bit programs (Linux, arch/x86/include/asm/segment.h)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from moscope.naming import debug, demangle, elf, plt
+from moscope.naming.addresses import USER_TOP
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
 from moscope.naming.own_code import OF_SYSTEM, WITHOUT_SYMBOLS
@@ -19,7 +20,6 @@ from moscope.naming.tasks import Process, Tasks
 from moscope.naming.unwind.activations import Activation
 from moscope.naming.unwind.cfi import Cfi
 
-USER_TOP = 1 << 47
 CODE = 96  # bytes of code after a call that show where its result goes
 LARGE_FILE = re.compile("64v?")  # in the second name of a function for large files: stat64, preadv64v2
 COUNTED = re.compile(r"\.\d+$")  # the suffix of variables in functions, several of which may have the same name

@@ -5,8 +5,8 @@
 from pathlib import Path
 from typing import Any
 
+from moscope.naming.addresses import KERNEL_HALF
 from moscope.naming.namer import Namer
-from moscope.naming.rows import KERNEL_HALF
 from moscope.schema import records
 from moscope.schema.emit import arrow
 

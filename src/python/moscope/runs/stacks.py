@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from moscope.naming.addresses import KERNEL_HALF
 from moscope.naming.namer import Namer
 from moscope.naming.own_code import INLINED, is_own, shown
 from moscope.naming.unwind import chains
@@ -52,10 +53,10 @@ def table(packed: bytes, namer: Namer, lines: Any) -> Any:
 def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
     """Function, source line and inlined functions of the innermost instruction with a source line of the program's own code. Empty
     if there is none, or if the program was interrupted, so that it did not call the waiting code."""
-    if any(INTERRUPT.match(namer.code(address)) for address in chain if address >= chains.KERNEL_HALF):
+    if any(INTERRUPT.match(namer.code(address)) for address in chain if address >= KERNEL_HALF):
         return "", "", ""
     for address in chain:
-        source = namer.own_source(address, space) if address < chains.KERNEL_HALF else None
+        source = namer.own_source(address, space) if address < KERNEL_HALF else None
         function = namer.code(address, space) if source else ""
         if source and is_own(shown(function, source.at, source.inlined)[0]):
             return function, source.at, source.calls
@@ -64,7 +65,7 @@ def _at(namer: Namer, chain: list[int], space: int) -> tuple[str, str, str]:
 
 def _functions(namer: Namer, address: int, space: int) -> Iterator[str]:
     """The function of an instruction, then those that were inlined there, outermost first."""
-    yield namer.code(address, 0 if address >= chains.KERNEL_HALF else space)
+    yield namer.code(address, 0 if address >= KERNEL_HALF else space)
     source = namer.source(address, space)
     for call in reversed(source.inlined if source else ()):
         yield call.split(' called at ')[0] + INLINED

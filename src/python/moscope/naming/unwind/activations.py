@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from moscope.naming.addresses import USER_TOP
 from moscope.naming.unwind.cfi import Cfi
-from moscope.naming.unwind.chains import DEEPEST, USER_TOP
+from moscope.naming.unwind.chains import DEEPEST
 from moscope.naming.unwind.state import Frame, Stack
 
 RED_ZONE = 128  # bytes below rsp that a function may use (System V ABI for x86-64, section 3.2.2)

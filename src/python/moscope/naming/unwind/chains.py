@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from moscope.naming.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.unwind import orc
 from moscope.naming.unwind.cfi import Cfi
 from moscope.naming.unwind.state import BY_ENCODING, KEPT, PUSHED, SAVED, SAVED_BYTES, Frame, Stack, by_frame_pointer
 from moscope.schema import stacks
 from moscope.schema.emit import arrow
 
-KERNEL_HALF, USER_TOP = 1 << 63, 1 << 47
 DEEPEST = 128
 KERNEL_STACK = 16 << 10  # StackSamples::kKernelStack
 RECORD = arrow.dtype(stacks.STACK_SAMPLE)
