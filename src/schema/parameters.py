@@ -71,12 +71,21 @@ class Described(metaclass=_Keyed):
         for name, kind in field_kinds(type(self)).items():
             object.__setattr__(self, name, coerce(kind, getattr(self, name), name))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out defaults, so that `is_given` knows them in another process, too: there the class has them."""
+        return {name: value for name, value in vars(self).items() if value is not getattr(type(self), name, None)}
+
 
 @functools.cache
 def field_kinds(cls: type) -> dict[str, Any]:
     """Name and type of each field of a description class."""
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def is_given(part: Described, name: str) -> bool:
+    """Whether a machine file or an option gave this value, even if it equals the default."""
+    return getattr(part, name) is not getattr(type(part), name, None)
 
 
 def abouts(cls: type) -> dict[str, About]:

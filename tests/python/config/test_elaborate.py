@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,6 +89,19 @@ def test_the_page_names_all_parts_of_an_elaborated_machine_and_leaves_fields_to_
     groups = {key for key in ("pipeline", "core", "l1d_prefetch", "l1i_prefetch", "dram_prefetch") if key in result}
     assert not set(result) - shown
     assert len(groups) > 2 and not {field for key in groups for field in result[key]} & shown
+
+
+def test_prefetchers_of_scripts_are_on_only_if_a_machine_file_or_an_option_names_a_policy(tmp_path: Path) -> None:
+    def on(given: str, *sets: str) -> list[str]:
+        path = tmp_path / "mine.py"
+        path.write_text("from opteron48 import machine as base\nfrom moscope.config import *\n"
+                        f"machine = replace(base, l1d_prefetch=replace(base.l1d_prefetch, {given}))\n")
+        return [key for key in elaborate(load_machine(str(path), sets), TEST) if key.endswith("_prefetch")]
+
+    default = Machine.l1d_prefetch.policy
+    assert on(f"policy=Name({str(default)!r}, {default.source!r})") == on(f"policy={str(default)!r}") == ["l1d_prefetch"]
+    assert on("streams=Count(4)") == on("policy='off'") == []
+    assert on("streams=Count(4)", "dram_prefetch.policy=stride") == ["dram_prefetch"]
 
 
 def test_there_is_a_cache_per_core_an_l3_per_chip_and_a_home_and_dma_per_node(elaborated: Json) -> None:

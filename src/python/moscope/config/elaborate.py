@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moscope.schema.errors import ConfigError, suggest
-from moscope.schema.parameters import engine_json, field_kinds
+from moscope.schema.parameters import engine_json, field_kinds, is_given
 from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
 from moscope.wording import number
@@ -96,7 +96,7 @@ def elaborate(
 
 
 def _prefetches(part: L1dPrefetch | L1iPrefetch | DramPrefetch, by_default: bool) -> bool:
-    return str(part.policy) != "off" and (by_default or part.policy.source != type(part)().policy.source)
+    return str(part.policy) != "off" and (by_default or is_given(part, "policy"))
 
 
 def cores_together(interface: Mapping[str, Any]) -> int:
