@@ -7,6 +7,14 @@ from moscope.schema.parameters import Described, Group, param
 from moscope.schema.units import Count, Name, Size, Time
 
 
+def steering_policies() -> list[str]:
+    """Names of the policies, each of which registers itself (src/dev/nic)."""
+    from moscope import _engine
+
+    names: list[str] = _engine.steering_policies()
+    return names
+
+
 class Nic(Described):
     """The network card and its link. Packet limits are off by default, because the paper publishes only a few points: 5 million packets per
     second in other tests, 2.8 million received with 48 queues, and a send rate that falls beyond 16 cores. The curve between these points
@@ -14,8 +22,8 @@ class Nic(Described):
 
     queues: Count = param("queue pairs, each with two interrupts; 0: one per core in use",
                           default=Count(0, "P: as many of the 82599's 64 as cores"), least=0, most=64)
-    steering: Name = param("policy that chooses the receive queue: `rss`, `fixed-port` or `pin-every-20`",
-                           default=Name("rss", "P: spread, as for Apache on PK"))
+    steering: Name = param("policy that chooses the receive queue of a frame", default=Name("rss", "P: spread, as for Apache on PK"),
+                           choices=steering_policies)
     first_port: Count = param("destination port that `fixed-port` gives to queue 0",
                               default=Count(11211, "x: memcached's registered port"), least=1, most=65535)
     link_megabits: Count = param("megabits per second of the link, in each direction", default=Count(10000, "P: 10 Gbit Ethernet"),

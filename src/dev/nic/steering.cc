@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dev/nic/steering.hh"
 
+#include <map>
 #include <string>
 
 #include "base/error.hh"
@@ -38,6 +39,13 @@ std::unique_ptr<Steering> make_steering(std::string_view name, unsigned first_po
     for (const auto &[policy, make] : registry())
         known += (known.empty() ? "" : ", ") + std::string(policy);
     throw UserError("nic.steering: " + std::string(name) + ": expected one of " + known);
+}
+
+std::vector<std::string> steering_policies() {
+    std::vector<std::string> names;
+    for (const auto &[name, make] : registry())
+        names.emplace_back(name);
+    return names;
 }
 
 } // namespace moscope::dev

@@ -9,8 +9,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -52,5 +52,7 @@ class RegisteredSteering {
 };
 /// UserError, with the names that there are, if `name` is not one of them.
 std::unique_ptr<Steering> make_steering(std::string_view name, unsigned first_port);
+/// Names of all policies, sorted.
+std::vector<std::string> steering_policies();
 
 } // namespace moscope::dev

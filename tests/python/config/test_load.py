@@ -143,6 +143,10 @@ def test_the_error_for_an_unknown_replacement_policy_lists_the_engines_policies(
     assert refused("opteron48", "l1d.replacement=mru").endswith(f": expected one of {', '.join(replacement_policies())}")
 
 
+def test_a_steering_policy_that_the_engine_does_not_have_is_refused_when_a_machine_is_loaded() -> None:
+    assert refused("opteron48", "nic.steering=spread").endswith(": 'spread': expected one of fixed-port, pin-every-20, rss")
+
+
 @pytest.mark.parametrize("text", ["l3.size=5MiB", "l3.size=1B", "l3.ways=47", "l2.size=500KiB", "l1d.size=3GiB"])
 def test_the_sizes_that_an_error_suggests_are_accepted(text: str) -> None:
     key, _, right = refused("opteron48", text).rpartition(": expected ")

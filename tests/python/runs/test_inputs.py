@@ -109,7 +109,7 @@ def test_a_point_boots_from_the_root_image_that_its_script_completed(
 def test_a_card_that_chooses_queues_by_port_gives_a_services_first_port_to_the_first_core(shared: Shared) -> None:
     def nic(name: str, *sets: str) -> dict[str, Any]:
         made = options.make(replace(shared, sets=list(sets)), options.Options(workload=name, cores="2"), build=False)
-        found = inputs.Gatherer(made.machine, {}, print, made.sets)._nic(made.machine, made.points[0])
+        found = inputs.Gatherer(made.machine, {}, print)._nic(made.machine, made.points[0])
         assert found is not None
         return found
 
@@ -119,6 +119,23 @@ def test_a_card_that_chooses_queues_by_port_gives_a_services_first_port_to_the_f
         assert f"--port {nic(work.name)['first_port']} " in work.command(2)
     assert nic("apache", "nic.first_port=8001")["first_port"] == 8001
     assert nic("apache", "nic.steering=rss")["first_port"] == nic("apache-one")["first_port"] == 11211
+
+
+def test_a_machine_files_steering_and_first_port_precede_those_of_the_workload(shared: Shared, tmp_path: Path) -> None:
+    def nic(given: str) -> tuple[str, int]:
+        path = tmp_path / "mine.py"
+        path.write_text("from opteron48 import machine as base\nfrom moscope.config import *\n"
+                        f"machine = replace(base, nic=replace(base.nic, {given}))\n")
+        made = options.make(replace(shared, machine=str(path)), options.Options(workload="memcached", cores="2"), build=False)
+        found = inputs.Gatherer(made.machine, {}, print)._nic(made.machine, made.points[0])
+        assert found is not None
+        return found["steering"], found["first_port"]
+
+    port = workloads.find("memcached").first_port
+    assert nic("queues=Count(2)") == ("fixed-port", port)
+    assert nic("first_port=Count(8001)") == ("fixed-port", 8001)
+    assert nic("steering='rss'") == ("rss", 11211)
+    assert nic("steering='pin-every-20', first_port=Count(8001)") == ("pin-every-20", 8001)
 
 
 @pytest.mark.parametrize("chips", [2, 4])

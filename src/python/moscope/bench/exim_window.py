@@ -50,7 +50,7 @@ def prepare(shared: Shared, folder: Path, scale: float = 1.0) -> Begin:
     """Boots (or takes the cached boot), runs to the workload's steady state and writes the checkpoint into `folder`."""
     plan = options.make(as_recorded(shared), options.Options(workload=WORKLOAD, kernel=KERNEL, cores=CORES))
     one = plan.points[0]
-    inputs = Gatherer(load_machine(plan.machine_option, plan.sets), plan.programs, shared.say, plan.sets).of(one)
+    inputs = Gatherer(load_machine(plan.machine_option, plan.sets), plan.programs, shared.say).of(one)
     chosen = inputs.kernel
     append = " ".join(part for part in (options.APPEND, chosen.append) if part)
     config = checkpoints.configuration(inputs, append, one.cores, plan.seed)

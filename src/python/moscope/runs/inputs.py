@@ -6,7 +6,6 @@ and a point with other digests is measured again.
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from moscope.guest import initramfs, kernel, packages, rootimage
 from moscope.guest.packages import Say
 from moscope.runs import engine
 from moscope.runs.options import Point, sized
-from moscope.schema.parameters import engine_json
+from moscope.schema.parameters import engine_json, is_given
 
 DIGITS = 16
 KERNEL_MINUTES = 7  # docs/kernels.md
@@ -52,8 +51,8 @@ class Inputs:
 class Gatherer:
     """The inputs of several points of one machine. Shared inputs are looked up, and built if necessary, once."""
 
-    def __init__(self, machine: Machine, programs: dict[str, Path], say: Say, sets: Sequence[str] = ()) -> None:
-        self.machine, self.programs, self.say, self.sets = machine, programs, say, sets
+    def __init__(self, machine: Machine, programs: dict[str, Path], say: Say) -> None:
+        self.machine, self.programs, self.say = machine, programs, say
         self._disks: dict[tuple[str, str], rootimage.RootImage] = {}
         self._kernels: dict[str, kernel.Kernel] = {}
         self._images: dict[Any, initramfs.Initramfs] = {}
@@ -81,10 +80,9 @@ class Gatherer:
         if point.steering is None:
             return None
         nic = engine_json(machine.nic)
-        given = {text.partition("=")[0].strip() for text in self.sets}
-        if "nic.steering" not in given:
+        if not is_given(machine.nic, "steering"):
             nic["steering"] = point.steering
-        if nic["steering"] == "fixed-port" and point.first_port and "nic.first_port" not in given:
+        if nic["steering"] == "fixed-port" and point.first_port and not is_given(machine.nic, "first_port"):
             nic["first_port"] = point.first_port
         return nic
 

@@ -40,7 +40,7 @@ def measure(plan: Plan, shared: Shared, found: dict[str, dict[str, Any]],
     """Measures the points that `found` lacks, adds them to `found`, and writes the report. `watch` creates the display of the
     progress."""
     # Builds kernels and protocols once here, instead of once in each process.
-    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     wanted = {p.name: gatherer.of(p).digests() for p in plan.points}
     again = directory.outdated(found, wanted)
     for why in dict.fromkeys(again.values()):

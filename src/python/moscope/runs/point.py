@@ -75,7 +75,7 @@ def measure(job: Job, folder: Path, report: Callable[[Progress], None], say: Cal
     WorkloadFailed, ProtocolError or SimulatorBug."""
     started = time.monotonic()
     programs = {name: Path(path) for name, path in job.programs.items()}
-    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say, job.sets).of(job.point)
+    inputs = Gatherer(load_machine(job.machine, job.sets), programs, say).of(job.point)
     made_from, chosen = checked(job, inputs), inputs.kernel
     probes = functions.Probes(job.point.count or (), job.point.begin, programs, job.point.workload, heap=not job.point.family,
                               system_calls=image.load(chosen.image).system_calls if job.point.count else None)

@@ -22,8 +22,8 @@ def service(name: str, summary: str, operation: str, *, packages: tuple[str, ...
     tree while the image is made, once, on this system. `each` is the shell command of one process: there is one for each core,
     pinned to it, or with `one_process` only one. In it and in `prepare`, which runs first, %c is the core, %p its port (`port` and
     those after it), %n the number of cores. The service is ready when it accepts connections on its ports. `load` gives the driver
-    of the clients and its settings for a number of cores; `steering` is the card's policy unless `--set nic.steering` gives
-    another."""
+    of the clients and its settings for a number of cores; `steering` is the card's policy unless the machine file or
+    `--set nic.steering` gives one."""
     for key, text in (("each", each), ("prepare", prepare)):
         if not (text.isascii() and (text.isprintable() or not text)):
             raise UserError(f"{name}: {key}: {text!r}: expected a line of printable ASCII characters")

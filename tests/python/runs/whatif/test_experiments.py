@@ -67,7 +67,7 @@ def repeated(plan: MakePlan, point: Any, shared: Shared, monkeypatch: pytest.Mon
 
         made = plan(2, sets=sets, machine=load_machine("opteron48", sets))
         made.points[:] = [main.replace(one, steering=steering, **options) for one in made.points]
-        digests = inputs.Gatherer(made.machine, made.programs, print, sets).of(made.points[0]).digests()
+        digests = inputs.Gatherer(made.machine, made.programs, print).of(made.points[0]).digests()
         record = {"made_from": digests, "engine": directory.engine_digest(), "ops": 1, "windows": [{"ops": 1, "ticks": 1}]}
         chosen = SimpleNamespace(name=made.points[0].name, record=record)
         monkeypatch.setattr(main, "_point", lambda asked: (SimpleNamespace(path=made.out), chosen))

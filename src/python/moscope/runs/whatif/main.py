@@ -60,7 +60,7 @@ def run(asked: Asked, shared: Shared) -> tuple[dict[str, Any], list[MoscopeError
     wanted = next((p for p in plan.points if p.name == chosen.name), None)
     if wanted is None:
         raise UserError(f"{asked.run_dir}: {chosen.name} is not in {directory.IDENTITY}: expected a point that this run has measured")
-    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say, plan.sets)
+    gatherer = inputs.Gatherer(plan.machine, plan.programs, shared.say)
     if why := again.unchanged(gatherer, wanted, chosen.record):
         raise UserError(f"{asked.run_dir}: {chosen.name} would not be the same now ({why}): expected `moscope run` again, in this folder")
     out = shared.out or asked.run_dir / FOLDER

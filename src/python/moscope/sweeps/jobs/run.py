@@ -102,7 +102,7 @@ class Run(Job):
 
     def make_boot(self, params: Params, key: str, folder: Path, report: Report) -> None:
         plan = plan_of(self, params)
-        made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr, plan.sets).of(plan.points[0])
+        made_from = inputs.Gatherer(plan.machine, plan.programs, to_stderr).of(plan.points[0])
 
         def still_wanted(at: Progress) -> None:
             report(state_of(at))
@@ -173,7 +173,7 @@ def gatherer(machine: str, sets: tuple[str, ...], plan: options.Plan, say: Say) 
     """A gatherer for each variant of the machine, because it looks up each kernel only once."""
     key = machine, sets, tuple(map(str, plan.programs.values()))
     if key not in _gatherers:
-        _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say, plan.sets)
+        _gatherers[key] = inputs.Gatherer(plan.machine, plan.programs, say)
     return _gatherers[key]
 
 
