@@ -9,6 +9,7 @@
 #include "dev/nic/steering.hh"
 #include "mem/dram/params.hh"
 #include "mem/prefetch/prefetch_policy.hh"
+#include "mem/ruby/runtime/net_dest.hh"
 #include "mem/ruby/runtime/replacement/replacement_policy.hh"
 
 namespace nb = nanobind;
@@ -54,6 +55,7 @@ NB_MODULE(_engine, m) {
         "What is wrong with an array of this shape, as `problem: expected ...`; empty if the policy takes it.");
     m.def("prefetch_policies", &moscope::prefetch_policies, nb::arg("level"),
           "Names of the prefetch policies of a level (l1d, dram), sorted.");
+    m.attr("MOST_CONTROLLERS") = moscope::ruby::kMaxNodes;
     m.def("steering_policies", &moscope::dev::steering_policies,
           "Names of the network card's steering policies, sorted.");
     bind_testing(m);

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moscope import paths
-from moscope.config import ConfigError, Machine, Time, elaborate, load_machine, machine_names, with_cores
+from moscope.config import ConfigError, Machine, Time, blamed, elaborate, load_machine, machine_names, with_cores
 from moscope.config.bindings import generic
 from moscope.config.bindings.generic import array_of
 from moscope.config.bindings.names import OF_ALL
@@ -361,6 +361,17 @@ def test_a_machine_can_be_cut_to_a_number_of_cores(opteron48: Machine, cores: in
 
 
 def test_elaboration_is_deterministic(opteron48: Machine, elaborated: Json) -> None:
+def test_cores_with_more_controllers_than_the_engine_can_have_are_refused_where_they_are_given(opteron48: Machine) -> None:
+    assert len(elaborate(with_cores(opteron48, 232), TEST)["controllers"]) == 232 + 3 * 8
+    wrong = "cores need 264 controllers of TEST: expected fewer cores, with at most 256 controllers"
+    with pytest.raises(ConfigError, match=f"^--cores: 240 {wrong}"):
+        elaborate(with_cores(opteron48, 240), TEST)
+    sets = ["cores_per_chip=30"]
+    with pytest.raises(ConfigError) as raised:
+        elaborate(load_machine("opteron48", sets), TEST)
+    assert str(blamed(raised.value, "opteron48", sets)) == f"--set cores_per_chip=30: cores_per_chip: 240 {wrong}"
+
+
     assert json.dumps(elaborate(opteron48, TEST)) == json.dumps(elaborated)
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moscope.schema.errors import ConfigError, suggest
+from moscope.schema.errors import UNPLACED, ConfigError, suggest
 from moscope.schema.parameters import engine_json, field_kinds, is_given
 from moscope.schema.prefetch import DramPrefetch, L1dPrefetch, L1iPrefetch
 from moscope.schema.units import Count, Frequency, Time
@@ -150,6 +150,7 @@ def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[
     past_caches = interface.get("sequencer", {})
     kinds = {t: kinds_of(description) for t, description in types.items()}
     counts = {t: sum(len(placement(kind, machine, homes)) for kind in several) for t, several in kinds.items()}
+    _check_number(machine, sum(counts.values()))
     made: list[tuple[Mapping[str, Any], dict[str, Any]]] = []
     for kind, several in kinds.items():
         version = 0
@@ -161,6 +162,16 @@ def _controllers(machine: Machine, interface: Mapping[str, Any], types: Mapping[
                 version += 1
     connect(made, homes)
     yield from (controller for _, controller in made)
+
+
+def _check_number(machine: Machine, controllers: int) -> None:
+    """Raises a ConfigError for more controllers than the engine can have."""
+    from moscope import _engine
+
+    if controllers > _engine.MOST_CONTROLLERS:
+        what = f"{machine.cores} cores need {controllers} controllers of {machine.protocol}"
+        key, where = ("", "--cores") if machine.cores_per_chip.source == "--cores" else ("cores_per_chip: ", UNPLACED)
+        raise ConfigError(key + what, f"fewer cores, with at most {_engine.MOST_CONTROLLERS} controllers", where)
 
 
 def _controller(machine: Machine, description: Mapping[str, Any], past_caches: Mapping[str, Any],
