@@ -33,7 +33,7 @@ __all__ = ["Cache", "Core", "Credits", "Crossbar", "Described", "Dram", "DramPre
            "replace"]
 
 
-MOST_CACHE_BYTES = 1 << 40  # larger ones are not suggested
+MOST_CACHE_BYTES = (1 << 31) - 1  # of the lines of a cache or a probe filter: SLICC's getCacheSize() is an int
 MOST_MISSES = 63  # as many as a core of `out_of_order` can follow: Overlap::kFlights less the load that it waits for
 D = TypeVar("D", bound=Described)
 
@@ -203,7 +203,7 @@ def _check_cache(key: str, cache: Cache, line: Size, fits: Callable[[Cache], boo
 def _near_sizes(cache: Cache, set_bytes: int, fits: Callable[[Cache], bool]) -> list[str]:
     """The next smaller and the next larger size that would be accepted."""
     low = max(cache.size.bytes // set_bytes, 1).bit_length() - 1
-    below = [set_bytes << n for n in range(low, -1, -1)]
+    below = [size for n in range(low, -1, -1) if (size := set_bytes << n) <= MOST_CACHE_BYTES]
     above = [size for n in range(low + 1, low + 16) if (size := set_bytes << n) <= MOST_CACHE_BYTES]
     found = []
     for sizes in (below, above):

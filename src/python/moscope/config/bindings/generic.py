@@ -9,9 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from moscope.schema.constants import LINE
 from moscope.schema.errors import ConfigError
+from moscope.wording import number
 
-from ..machine import Cache, Machine
+from ..machine import MOST_CACHE_BYTES, Cache, Machine
 from .names import BY_NAME, CORES_CACHE
 
 SEQUENCERS = ("Sequencer", "HTMSequencer")
@@ -85,15 +87,13 @@ def geometry(machine: Machine, array: str) -> dict[str, Any]:
     return found
 
 
-MOST_SETS = 1 << 30  # the engine counts them in 32 bits
-
-
 def _check_shape(key: str, replacement: str, sets: int, ways: int) -> None:
     """Raises a ConfigError if an array of this shape is too large for the engine, or if the replacement policy refuses the shape."""
     from moscope import _engine
 
-    if sets > MOST_SETS:
-        raise ConfigError(f"{key}.{'entry' if key == 'probe_filter' else 'size'}: makes {sets} sets", f"at most {MOST_SETS}")
+    if sets * ways * LINE > MOST_CACHE_BYTES:
+        what = f"{'entry' if key == 'probe_filter' else 'size'}: makes {sets} sets of {number(ways, 'way')}"
+        raise ConfigError(f"{key}.{what}", "less than 2GiB of lines in all")
     if problem := _engine.why_refused(replacement, sets, ways):
         wrong, _, right = problem.partition(": expected ")
         raise ConfigError(f"{key}.replacement: {wrong}", right)
