@@ -6,14 +6,14 @@ from collections.abc import Callable
 from analysis.described import FS_PER_US
 from analysis.run_directory import Point, Run
 from analysis.tables.base import Row, Table, key, once, table
+from moscope.schema.card import DROP
+from moscope.schema.card import DROPS as DROPPED
 
 QUEUE = ("queue", "in_packets", "out_packets", "dropped_no_buffer", "in_waiting_mean", "in_waiting_most", "in_buffers_least",
          "out_waiting_mean", "out_waiting_most")
 MOMENT = ("at_us", "length_us", "in_packets", "out_packets", "fifo_frames", "fifo_bytes", "out_fifo_frames", "in_waiting_most",
-          "in_buffers_least", "out_waiting", "out_waiting_most", "dropped_fifo_full", "dropped_no_buffer", "dropped_not_ready",
-          "dropped_bad_request")
-DROPS = {"dropped_fifo_full": "receive FIFO full", "dropped_no_buffer": "no receive buffer", "dropped_not_ready": "driver not ready",
-         "dropped_bad_request": "bad request"}
+          "in_buffers_least", "out_waiting", "out_waiting_most", *DROPPED)
+DROPS = {name: DROP.label(reason) for name, reason in zip(DROPPED, DROP.names, strict=True)}
 
 
 @once

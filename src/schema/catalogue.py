@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moscope.schema import counters, dram, enumerations, hierarchy, links, nic, pipeline, prefetch, records, stacks
+from moscope.schema import card, counters, dram, enumerations, hierarchy, links, nic, pipeline, prefetch, records, stacks
 from moscope.schema.describe import BadDescription, Counters, Enumeration, Record, Table
 from moscope.schema.emit import jsonschema, markdown
 from moscope.schema.parameters import Group
 
-MODULES = (enumerations, records, counters, pipeline, hierarchy, links, dram, nic, prefetch, stacks)
+MODULES = (enumerations, records, counters, pipeline, hierarchy, links, dram, nic, card, prefetch, stacks)
 ALL: dict[str, Any] = {d.name: d for module in MODULES for d in (*module.DESCRIPTIONS, *getattr(module, "TABLES", ()))}
 MARKDOWN: dict[type, Callable[[Any], str]] = {
     Enumeration: markdown.enumeration, Record: markdown.record, Table: markdown.columns, Counters: markdown.counters,

@@ -284,7 +284,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Counter:
-    """A number that only grows. `each`: one for each member of an enumeration, of which files have those that are not zero."""
+    """A number that only grows. `each`: one for each member of an enumeration, of which files have those that are not zero. A
+    `maximum` of values is one, too, but has no difference: a window has the value at its end."""
 
     name: str
     unit: str
@@ -292,9 +293,12 @@ class Counter:
     signed: bool = False
     each: Enumeration | None = None
     internal: bool = False  # for tests and the model itself; no file has it
+    maximum: bool = False
 
     def __post_init__(self) -> None:
         check_sentence(self.name, self.sentence)
+        if self.maximum and self.each:
+            raise BadDescription(f"{self.name}: a maximum for each of {self.each.name}: expected a single maximum")
 
 
 @dataclass(frozen=True)

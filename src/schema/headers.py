@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from moscope.schema import counters, dram, enumerations, links, nic, pipeline, prefetch, records, stacks
+from moscope.schema import card, counters, dram, enumerations, links, nic, pipeline, prefetch, records, stacks
 from moscope.schema.emit import cpp
 
 
@@ -19,6 +19,7 @@ def headers() -> dict[str, str]:
         "links.hh": cpp.header("links", "links between routers.", links.ENGINE, ["base/types.hh"]),
         "stacks.hh": cpp.header("stacks", "samples of stacks; little-endian.", stacks.DESCRIPTIONS),
         "nic.hh": cpp.header("nic", "a network card.", nic.DESCRIPTIONS, ["base/types.hh"]),
+        "card.hh": cpp.header("card", "what a network card and its link count.", card.DESCRIPTIONS),
         "prefetch.hh": cpp.header("prefetch", "hardware prefetchers.", prefetch.DESCRIPTIONS, ["base/types.hh"]),
         "counters.hh": cpp.header("counters", "what the machine counts; windows are differences of two snapshots.", counters.DESCRIPTIONS),
     }

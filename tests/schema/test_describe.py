@@ -111,6 +111,13 @@ def test_counters_in_cpp_can_be_visited_and_subtracted() -> None:
     assert "reads -= other.reads;" in text and "lost[i] += other.lost[i];" in text
 
 
+def test_a_maximum_is_kept_by_a_difference_and_the_larger_one_by_a_sum() -> None:
+    text = "\n".join(cpp.counters(Counters("Counts", "What is counted.", (Counter("peak", "bytes", "most bytes", maximum=True),))))
+    assert "if (peak < other.peak)\n            peak = other.peak;" in text and "peak -=" not in text and "peak +=" not in text
+    with pytest.raises(BadDescription, match="a maximum for each of Colour: expected a single maximum"):
+        Counter("peak", "bytes", "most bytes", maximum=True, each=COLOUR)
+
+
 def test_json_schema_and_markdown_say_the_same() -> None:
     schema = jsonschema.counters(COUNTS)
     assert schema["required"] == ["reads", "lost"] and schema["properties"]["lost"]["propertyNames"] == {"enum": ["red", "green"]}

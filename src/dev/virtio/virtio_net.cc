@@ -125,11 +125,11 @@ void VirtioNet::arrived(net::Frame frame, Tick now) {
     if (pcap_)
         pcap_->write(frame, now, now);
     if (!(status() & kDriverOk) || (status() & kNeedsReset)) {
-        drop(kNotReady);
+        drop(Drop::not_ready);
         return;
     }
     if (fifo_bytes_ + frame.size() > p_.in_fifo_bytes) {
-        drop(kFifoFull);
+        drop(Drop::fifo_full);
         return;
     }
     const Tick own = packet_time(p_.in_per_second);
@@ -181,7 +181,7 @@ void VirtioNet::serve_received(unsigned pair) {
 
 void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virtqueue::Used> &used) {
     if (!live()) { // it may have fetched buffers while it was
-        drop(kNotReady);
+        drop(Drop::not_ready);
         return;
     }
     const bool merge = driver_has(kMergeBuffers);
@@ -200,10 +200,10 @@ void VirtioNet::receive(unsigned pair, const net::Frame &frame, std::vector<Virt
     }
     if (room < bytes.size()) {
         if (resetting()) { // while it fetched buffers
-            drop(kNotReady);
+            drop(Drop::not_ready);
             return;
         }
-        drop(kNoBuffer);
+        drop(Drop::no_buffer);
         ++queue_counts_[pair].dropped;
         return;
     }
@@ -253,7 +253,7 @@ void VirtioNet::serve_sent(unsigned pair) {
         more = take(queue, chains, most) != 0;
         for (const Virtqueue::Chain &chain : chains) {
             if (!send(pair, chain))
-                drop(resetting() ? kNotReady : kBadRequest);
+                drop(resetting() ? Drop::not_ready : Drop::bad_request);
             sent_[pair].used.push_back({chain.head, 0});
         }
         out_.release(most * kLongestFrame);
@@ -319,7 +319,7 @@ bool VirtioNet::send(unsigned pair, const Virtqueue::Chain &chain) {
 void VirtioNet::device_reset() {
     active_pairs_ = 1;
     rss_ = {};
-    counts_.dropped[kNotReady] += fifo_frames_;
+    counts_.dropped[static_cast<unsigned>(Drop::not_ready)] += fifo_frames_;
     fifo_.clear();
     fifo_frames_ = fifo_bytes_ = 0;
     for (auto &frames : steered_)
@@ -333,22 +333,29 @@ void VirtioNet::device_reset() {
 
 NetworkReport VirtioNet::report() const {
     const auto &in = lan_.link().counts(net::Link::kToGuest), &out = lan_.link().counts(net::Link::kToClients);
-    std::map<std::string, std::uint64_t> all = {
-        {"in_packets", counts_.in_packets},
-        {"in_bytes", counts_.in_bytes},
-        {"out_packets", counts_.out_packets},
-        {"out_bytes", counts_.out_bytes},
-        {"in_busy_ns", counts_.in_busy / static_cast<std::uint64_t>(kTicksPerNs)},
-        {"out_busy_ns", counts_.out_busy / static_cast<std::uint64_t>(kTicksPerNs)},
-        {"dropped_fifo_full", counts_.dropped[kFifoFull]},
-        {"dropped_no_buffer", counts_.dropped[kNoBuffer]},
-        {"dropped_not_ready", counts_.dropped[kNotReady]},
-        {"dropped_bad_request", counts_.dropped[kBadRequest]},
-        {"deepest_fifo_bytes", counts_.deepest_fifo},
-        {"link_lost", in.lost + out.lost},
-        {"link_duplicated", in.duplicated + out.duplicated},
-        {"link_delayed", in.delayed + out.delayed},
+    const CardStats card{
+        .in_packets = counts_.in_packets,
+        .in_bytes = counts_.in_bytes,
+        .out_packets = counts_.out_packets,
+        .out_bytes = counts_.out_bytes,
+        .in_busy_ns = counts_.in_busy / static_cast<std::uint64_t>(kTicksPerNs),
+        .out_busy_ns = counts_.out_busy / static_cast<std::uint64_t>(kTicksPerNs),
+        .dropped = counts_.dropped,
+        .deepest_fifo_bytes = counts_.deepest_fifo,
+        .link_lost = in.lost + out.lost,
+        .link_duplicated = in.duplicated + out.duplicated,
+        .link_delayed = in.delayed + out.delayed,
     };
+    std::map<std::string, std::uint64_t> all;
+    CardStats::visit(
+        [&all](const std::string &name, const auto &value, const auto &...by_reason) {
+            if constexpr (sizeof...(by_reason) == 0)
+                all[name] = value;
+            else // `value`: the names of the reasons
+                for (std::size_t i = 0; i < value.size(); ++i)
+                    all[name + "_" + value[i]] = (by_reason[i], ...);
+        },
+        card);
     for (unsigned pair = 0; pair < pairs_; ++pair) {
         all["queue" + std::to_string(pair) + "_in_packets"] = queue_counts_[pair].in_packets;
         all["queue" + std::to_string(pair) + "_out_packets"] = queue_counts_[pair].out_packets;

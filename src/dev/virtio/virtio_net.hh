@@ -10,6 +10,7 @@
 // sends one frame after another does not miss on the ring each time.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@
 #include "dev/time.hh"
 #include "dev/virtio/virtio_pci.hh"
 #include "net/lan.hh"
+#include "schema/card.hh"
 
 namespace moscope::dev {
 
@@ -37,11 +39,10 @@ class VirtioNet final : public VirtioPci {
         kRss = 1ull << 60,
         kSpeed = 1ull << 63,
     };
-    enum Drop : unsigned { kFifoFull, kNoBuffer, kNotReady, kBadRequest, kDropReasons };
     struct Counts {
         std::uint64_t in_packets = 0, in_bytes = 0, out_packets = 0, out_bytes = 0;
         std::uint64_t in_busy = 0, out_busy = 0; ///< ticks of the card's own work for packets; 0 without packet limits
-        std::uint64_t dropped[kDropReasons] = {};
+        std::array<std::uint64_t, kDrops> dropped{};
         std::uint64_t deepest_fifo = 0; ///< the most bytes that waited at one time
     };
     struct QueueCounts {
@@ -90,7 +91,7 @@ class VirtioNet final : public VirtioPci {
     unsigned control_queue() const { return 2 * (driver_has(kMultiQueue | kRss) ? pairs_ : 1); }
     Tick packet_time(std::uint64_t per_second) const;
     void wake_blocked();
-    void drop(Drop reason) { ++counts_.dropped[reason]; }
+    void drop(Drop reason) { ++counts_.dropped[static_cast<unsigned>(reason)]; }
 
     const NicSettings p_;
     const unsigned pairs_;

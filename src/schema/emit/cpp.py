@@ -88,7 +88,10 @@ def counters(c: Counters) -> list[str]:
     for op in "+-":
         lines.append(f"    {c.name} &operator{op}=(const {c.name} &other) {{")
         for counter in c.counters:
-            if counter.each:
+            if counter.maximum:  # a difference has the later value
+                if op == "+":
+                    lines += [f"        if ({counter.name} < other.{counter.name})", f"            {counter.name} = other.{counter.name};"]
+            elif counter.each:
                 lines += [f"        for (std::size_t i = 0; i < {counter.name}.size(); ++i)",
                           f"            {counter.name}[i] {op}= other.{counter.name}[i];"]
             else:

@@ -16,6 +16,8 @@ using namespace moscope::dev;
 using namespace moscope::dev::test;
 using net::Frame;
 
+std::uint64_t dropped(const Card &c, Drop reason) { return c.device.counts().dropped[static_cast<unsigned>(reason)]; }
+
 TEST(VirtioNet, TellsItsAddressAndQueues) {
     Card c;
     EXPECT_EQ(c.d.config(0), 0x10411af4u);
@@ -61,6 +63,24 @@ TEST(VirtioNet, AFrameComesBackFromTheEchoWithItsChecksumChecked) {
     EXPECT_EQ(c.device.counts().out_packets, 1u);
 }
 
+TEST(VirtioNet, ItsReportHasEachDescribedCountAndOneForEachReasonToDrop) {
+    Card c;
+    c.send(0, echo(1000)); // without a buffer for the answer
+    c.b.queue.run();
+    ASSERT_EQ(dropped(c, Drop::no_buffer), 1u);
+    auto counts = c.device.report().counts;
+    EXPECT_EQ(counts.at("out_packets"), 1u);
+    EXPECT_EQ(counts.at("dropped_no_buffer"), 1u);
+    EXPECT_EQ(counts.at("deepest_fifo_bytes"), c.device.counts().deepest_fifo);
+    for (const char *reason : kDropNames)
+        EXPECT_EQ(counts.erase(std::string("dropped_") + reason), 1u) << reason;
+    CardStats::visit([&](const std::string &name,
+                         const auto &...) { EXPECT_EQ(counts.erase(name), name == "dropped" ? 0u : 1u) << name; },
+                     CardStats{});
+    for (const auto &[name, count] : counts)
+        EXPECT_EQ(name.rfind("queue", 0), 0u) << name << " is not described";
+}
+
 TEST(VirtioNet, LongFramesAreSpreadOverSmallBuffersIfTheDriverAgreed) {
     for (const bool merge : {true, false}) {
         Card c(settings(), merge ? kUsual : kUsual & ~VirtioNet::kMergeBuffers);
@@ -69,7 +89,7 @@ TEST(VirtioNet, LongFramesAreSpreadOverSmallBuffersIfTheDriverAgreed) {
         c.b.queue.run();
         const std::size_t bytes = kHeader + 14 + 28 + 900;
         EXPECT_EQ(c.used(0), merge ? (bytes + 199) / 200 : 0);
-        EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], merge ? 0u : 1u);
+        EXPECT_EQ(dropped(c, Drop::no_buffer), merge ? 0u : 1u);
         if (merge) {
             EXPECT_EQ(c.b.get<std::uint16_t>(Card::buffer(0, 0) + 10), (bytes + 199) / 200);
         }
@@ -81,7 +101,7 @@ TEST(VirtioNet, BuffersThatWereTooFewAreUsedByTheNextFrame) {
     c.offer(0, 2, 200);
     c.send(0, echo(1000, 900));
     c.b.queue.run();
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], 1u);
+    EXPECT_EQ(dropped(c, Drop::no_buffer), 1u);
     EXPECT_EQ(c.used(0), 0);
     c.send(0, echo(1000, 100), 1);
     c.b.queue.run();
@@ -136,7 +156,7 @@ TEST(VirtioNet, TheFifoDropsWhatArrivesTooFast) {
     const Frame f(1000);
     for (unsigned i = 0; i < 3; ++i)
         c.device.arrived(f, c.b.queue.now());
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kFifoFull], 1u);
+    EXPECT_EQ(dropped(c, Drop::fifo_full), 1u);
     EXPECT_EQ(c.device.counts().deepest_fifo, 2000u);
     c.send(0, echo(1000)); // sets the alarm
     const Tick us = 1'000 * kTicksPerNs;
@@ -298,7 +318,7 @@ TEST(VirtioNet, BadRequestsAreDroppedAndReturned) {
     std::memcpy(c.b.map.host(PhysAddr(Card::buffer(1, 3) + 1)), &gso, 1);
     c.add(1, {{Card::buffer(1, 3), kHeader, false}, {Card::buffer(1, 2) + kHeader, 60, false}}, 6);
     EXPECT_EQ(c.used(1), 4);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kBadRequest], 3u);
+    EXPECT_EQ(dropped(c, Drop::bad_request), 3u);
     EXPECT_EQ(c.device.counts().out_packets, 1u);
     EXPECT_EQ(c.device.fault(), nullptr);
 }
@@ -329,7 +349,7 @@ TEST(VirtioNet, FramesThatWaitWhenTheDriverResetsTheCardAreDropped) {
     EXPECT_EQ(c.device.report().depths.fifo_frames, 3u); // with the echo
     c.d.common(0x14, 0, 1);
     EXPECT_EQ(c.device.report().depths.fifo_frames, 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 3u);
+    EXPECT_EQ(dropped(c, Drop::not_ready), 3u);
 }
 
 TEST(VirtioNet, AFrameWhoseTransferTheDriversResetEndsIsNoBadRequest) {
@@ -341,8 +361,8 @@ TEST(VirtioNet, AFrameWhoseTransferTheDriversResetEndsIsNoBadRequest) {
     c.send(0, echo(1000));
     EXPECT_EQ(c.d.status(), 0);
     EXPECT_EQ(c.device.counts().out_packets, 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kBadRequest], 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
+    EXPECT_EQ(dropped(c, Drop::bad_request), 0u);
+    EXPECT_EQ(dropped(c, Drop::not_ready), 1u);
 }
 
 TEST(VirtioNet, AFrameWhoseBuffersTheDriversResetTakesAwayIsNotReady) {
@@ -357,8 +377,8 @@ TEST(VirtioNet, AFrameWhoseBuffersTheDriversResetTakesAwayIsNotReady) {
     c.b.queue.run(1'000 * kTicksPerNs + 1);
     EXPECT_EQ(c.d.status(), 0);
     EXPECT_EQ(c.device.counts().in_packets, 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNoBuffer], 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
+    EXPECT_EQ(dropped(c, Drop::no_buffer), 0u);
+    EXPECT_EQ(dropped(c, Drop::not_ready), 1u);
 }
 
 TEST(VirtioNet, WithoutBusMasteringNoFrameReachesMemory) {
@@ -370,7 +390,7 @@ TEST(VirtioNet, WithoutBusMasteringNoFrameReachesMemory) {
     c.d.config(pci::kCommand, pci::kMemorySpace, 2);
     c.b.queue.run();
     EXPECT_EQ(c.b.get<std::uint32_t>(Card::buffer(0, 1) + kHeader), 0u);
-    EXPECT_EQ(c.device.counts().dropped[VirtioNet::kNotReady], 1u);
+    EXPECT_EQ(dropped(c, Drop::not_ready), 1u);
 }
 
 TEST(VirtioNet, ACheckpointInTheMiddleOfFramesChangesNothing) {

@@ -7,9 +7,10 @@ from typing import Any
 
 from moscope.runs import engine
 from moscope.runs.over_time import Rows
+from moscope.schema.card import DROPS as DROPPED
 
 NAME, SCHEMA = "card.parquet", "moscope.card/1"
-DROPS = ("dropped_fifo_full", "dropped_not_ready", "dropped_bad_request")
+DROPS = tuple(name for name in DROPPED if name != "dropped_no_buffer")  # each queue has its own count of the latter
 COUNTS = ("in_packets", "out_packets", "dropped")  # of a queue
 COLUMNS = ("begin", "length", "queue", *COUNTS, "in_waiting", "in_buffers", "out_waiting", "fifo_frames", "fifo_bytes",
            "out_fifo_frames", *DROPS)

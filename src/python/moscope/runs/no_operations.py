@@ -3,7 +3,9 @@
 
 from collections.abc import Mapping
 
-LOST = ("link_lost", "dropped_fifo_full", "dropped_no_buffer", "dropped_not_ready", "dropped_bad_request")
+from moscope.schema.card import DROPS
+
+LOST = ("link_lost", *DROPS)
 
 
 def note(operation: str, clients: Mapping[str, int], card: Mapping[str, int]) -> str:

@@ -32,6 +32,7 @@ from moscope.runs.options import APPEND, BUSY, Point
 from moscope.runs.over_time import OverTime
 from moscope.runs.own_program import WORK_BEGINS, may_have_crashed, status_of
 from moscope.runs.whatif import pages
+from moscope.schema.card import MAXIMA
 from moscope.schema.constants import FS_PER_MS
 from moscope.workloads import Results, registry
 
@@ -39,7 +40,6 @@ Windows = tuple[list[windows.Moment], dict[str, Any], PackedRows, "Recorded"]
 EPOCHS = "epochs.raw"  # in a point's folder, with Job.record_epochs
 RAN = """SELECT waiter_function FROM pairs WHERE NOT kernel GROUP BY waiter_function
          ORDER BY sum(stall + spin) DESC, waiter_function"""
-MAXIMA = ("deepest_fifo_bytes",)  # counts of the network card that are maxima, not sums
 STATUS_WITHIN = 200 * FS_PER_MS  # simulated time in which the shell prints the status of a program that has ended
 # With a time for --begin, the shell first prints this marker, and the time counts from there: the serial console takes tens of
 # milliseconds to accept a command. The typed command does not contain the marker itself.
