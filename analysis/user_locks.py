@@ -39,7 +39,7 @@ from analysis.described import FS_PER_NS, FS_PER_US
 from analysis.exports.base import recorded
 from analysis.locks import lock_of
 from analysis.run_directory import Point
-from moscope.naming.addresses import USER_TOP
+from moscope.guest.addresses import USER_TOP
 from moscope.parquet import scan
 from moscope.wording import percent
 

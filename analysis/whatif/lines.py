@@ -21,7 +21,7 @@ from analysis.locks import SITE, lock_of
 from analysis.maps.advice import by_different_cores, is_lock
 from analysis.maps.line_map import Area, LineMap, maps_of, whole_name
 from analysis.run_directory import Point
-from moscope.naming.addresses import USER_TOP
+from moscope.guest.addresses import USER_TOP
 from moscope.naming.layout import DISTANCE
 
 FREE, PADDED, LOCAL = HOWS = ("free", "padded", "local")

@@ -47,7 +47,8 @@ def test_a_file_that_takes_a_quarter_longer_has_a_quarter_more_operations(booted
 
 @pytest.mark.parametrize(("window", "error"), [(None, None), (options.SHORT, None), (options.SHORT, main.QUICK_ERROR)])
 def test_the_windows_of_a_build_cover_a_whole_one_on_many_cores(window: str | None, error: str | None) -> None:
-    given = options.Options(workload="gmake", cores="1,12,24,48", window=window, until_error=error, windows=main.QUICK_WINDOWS if error else None)
+    given = options.Options(workload="gmake", cores="1,12,24,48", window=window, until_error=error,
+                            windows=main.QUICK_WINDOWS if error else None)
     for p in options.make(Shared(quiet=True), given).points:
         assert p.windows * p.window >= min(1300 / p.cores + 14, 400) * FS_PER_MS
         assert p.cycle is not None and p.windows * p.window >= p.cycle

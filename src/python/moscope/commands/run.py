@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`moscope run`: measures workloads and writes a run directory."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -65,8 +66,6 @@ def run(shared: Shared,
     command with the same options and --out to resume an interrupted run.
     With several values in a --set, such as links.clock=1GHz,2.4GHz, the command runs a sweep.
     """
-    import sys
-
     from moscope.gem5 import engines
     from moscope.runs import main, options, table
 

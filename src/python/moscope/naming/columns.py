@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+from moscope.guest.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming import layout
-from moscope.naming.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE as PAGE_BYTES
 from moscope.naming.rows import CLASSES, DEVICE_PC, FETCH, PAGE, PAGE_KNOWN, USER, WALK, PackedRows, Rows, distinct, unpacked

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import Protocol
 
-from moscope.naming.addresses import IMAGE_MAP
+from moscope.guest.addresses import IMAGE_MAP
 from moscope.naming.btf import Btf, Unreadable, parse
 from moscope.naming.image import KernelImage
 from moscope.naming.symbols import Place

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
-from moscope.naming.addresses import IMAGE_MAP
+from moscope.guest.addresses import IMAGE_MAP
 
 DIGITS = b"".join(bytes([c, 0]) for c in b"0123456789")
 KINDS = frozenset(b"aAbBdDgGnNrRsStTuUvVwWiI-?")

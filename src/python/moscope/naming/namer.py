@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from moscope.guest.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming import demangle, image, page_struct
-from moscope.naming.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.btf import Unreadable
 from moscope.naming.demangle import CLONE
 from moscope.naming.dwarf.sources import Source

@@ -5,7 +5,7 @@ the registers at the end of each task's stack (Linux, arch/x86/include/asm/proce
 import struct
 from collections.abc import Iterable, Iterator
 
-from moscope.naming.addresses import USER_TOP
+from moscope.guest.addresses import USER_TOP
 from moscope.naming.btf import Unreadable
 from moscope.naming.guest import Guest
 from moscope.naming.tasks import THREAD_SIZE

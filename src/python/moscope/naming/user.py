@@ -10,8 +10,8 @@ from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 
+from moscope.guest.addresses import USER_TOP
 from moscope.naming import debug, demangle, elf, plt
-from moscope.naming.addresses import USER_TOP
 from moscope.naming.dwarf.sources import Source
 from moscope.naming.guest import PAGE
 from moscope.naming.own_code import OF_SYSTEM, WITHOUT_SYMBOLS

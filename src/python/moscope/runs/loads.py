@@ -5,7 +5,7 @@
 from pathlib import Path
 from typing import Any
 
-from moscope.naming.addresses import KERNEL_HALF
+from moscope.guest.addresses import KERNEL_HALF
 from moscope.naming.namer import Namer
 from moscope.schema import records
 from moscope.schema.emit import arrow

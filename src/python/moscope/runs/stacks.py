@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from moscope.naming.addresses import KERNEL_HALF
+from moscope.guest.addresses import KERNEL_HALF
 from moscope.naming.namer import Namer
 from moscope.naming.own_code import INLINED, is_own, shown
 from moscope.naming.unwind import chains

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from moscope.naming.addresses import USER_TOP
+from moscope.guest.addresses import USER_TOP
 from moscope.naming.unwind.cfi import Cfi
 from moscope.naming.unwind.chains import DEEPEST
 from moscope.naming.unwind.state import Frame, Stack

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from moscope.naming.addresses import KERNEL_HALF, USER_TOP
+from moscope.guest.addresses import KERNEL_HALF, USER_TOP
 from moscope.naming.unwind import orc
 from moscope.naming.unwind.cfi import Cfi
 from moscope.naming.unwind.state import BY_ENCODING, KEPT, PUSHED, SAVED, SAVED_BYTES, Frame, Stack, by_frame_pointer

@@ -4,7 +4,7 @@
 import re
 
 from moscope import paths
-from moscope.naming import addresses
+from moscope.guest import addresses
 
 LIMITS = {name: value for name, value in vars(addresses).items() if name.isupper()}
 ASSIGNED = re.compile(rf"^(?:\w+, )*({'|'.join(LIMITS)})\b(?:, \w+)* = ", re.MULTILINE)
@@ -12,7 +12,7 @@ ASSIGNED = re.compile(rf"^(?:\w+, )*({'|'.join(LIMITS)})\b(?:, \w+)* = ", re.MUL
 
 def test_each_limit_of_the_address_space_is_written_once() -> None:
     files = [*paths.root().glob("src/python/moscope/**/*.py"), *paths.root().glob("analysis/**/*.py")]
-    own = paths.root() / "src/python/moscope/naming/addresses.py"
+    own = paths.root() / "src/python/moscope/guest/addresses.py"
     assert own in files
     for file in files:
         text = file.read_text(encoding="utf-8")
