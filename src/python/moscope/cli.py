@@ -31,7 +31,7 @@ from moscope.errors import MoscopeError, UserError, unknown_name
 from moscope.failures import as_error
 
 DEFAULT_MACHINE = "opteron48"
-# A whole number in every reader of JSON; the engine multiplies it by a thousand in signed 64-bit integers.
+# A whole number in every reader of JSON. Python multiplies it by a thousand, and the engine reads 64 bits.
 MOST_SEED = 2**53 - 1
 MOST_JOBS = 1000  # processes at the same time
 HELP = ("-h", "--help")
