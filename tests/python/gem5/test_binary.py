@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from moscope.errors import ProtocolError, UserError
-from moscope.gem5 import binary
+from moscope.gem5 import binary, engines
 from moscope.gem5.binary import Gem5Died
 
 Fake = Callable[..., Path]
@@ -142,6 +142,18 @@ def test_commands_without_a_gem5_say_what_is_missing(moscope: Moscope, monkeypat
 def test_an_unknown_engine_is_answered_with_the_known_ones(moscope: Moscope) -> None:
     got = moscope("latency", "--engine", "gem")
     assert got.returncode == 2 and "gem5" in got.stderr
+    got = moscope("latency", "--engine", "x")
+    assert got.returncode == 2 and got.stderr == '--engine: no engine called "x": expected one of embedded, gem5\n'
+
+
+@pytest.mark.parametrize("name", ["embedded", "moscope"])  # the second is the former name
+def test_the_embedded_engine_can_be_named(name: str) -> None:
+    assert not engines.is_gem5(name, None)
+
+
+@pytest.mark.parametrize("command", [["latency"], ["protocol", "check"], ["run"]])
+def test_help_lists_the_engines_by_the_names_that_are_accepted(moscope: Moscope, command: list[str]) -> None:
+    assert "embedded|gem5" in moscope(*command, "--help").stdout
 
 
 def test_naming_a_gem5_for_the_embedded_engine_is_a_mistake(moscope: Moscope, fake_gem5: Fake) -> None:

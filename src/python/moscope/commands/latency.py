@@ -17,7 +17,7 @@ def latency(shared: Shared,
             bandwidth: Annotated[bool, typer.Option("--bandwidth",
                                                     help="Also measure the bandwidth of a node, of the machine, and of all cores "
                                                          "reading all nodes.")] = False,
-            engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Simulation engine.")] = "moscope",
+            engine: Annotated[str, typer.Option(metavar="embedded|gem5", help="Simulation engine.")] = "embedded",
             gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                       help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> None:
     """Measure the idle load latency of each memory level and compare it with published values."""
@@ -25,7 +25,7 @@ def latency(shared: Shared,
 
     if engines.is_gem5(engine, gem5):
         if bandwidth:
-            raise UserError("--bandwidth: moscope measures no bandwidths on gem5: expected no --bandwidth, or --engine moscope")
+            raise UserError("--bandwidth: moscope measures no bandwidths on gem5: expected no --bandwidth, or --engine embedded")
         _on_gem5(shared, gem5)
     else:
         _on_moscope(shared, bandwidth)

@@ -54,9 +54,9 @@ def run(shared: Shared,
         threads: Annotated[int | None, typer.Option(metavar="N",
                                                     help="Host threads per point, which simulate the chips in parallel. All numbers from "
                                                          "2 up give the same statistics. Default: 1.")] = None,
-        engine: Annotated[str, typer.Option(metavar="moscope|gem5",
+        engine: Annotated[str, typer.Option(metavar="embedded|gem5",
                                             help="Simulation engine. gem5 boots the kernel of --kernel; without --kernel, it runs the "
-                                                 "program in syscall emulation.")] = "moscope",
+                                                 "program in syscall emulation.")] = "embedded",
         gem5: Annotated[Path | None, typer.Option(metavar="PATH",
                                                   help="The gem5 binary. Default: the environment variable GEM5.")] = None) -> int:
     """Run a workload, measure it in detail, and report which cache lines cost the most time.

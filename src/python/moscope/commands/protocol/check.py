@@ -41,7 +41,7 @@ def check(shared: Shared,
           strict: Annotated[bool, typer.Option("--strict",
                                                help="Before the test, treat warnings such as missing transitions, unreachable states "
                                                     "and unused actions as errors.")] = False,
-          engine: Annotated[str, typer.Option(metavar="moscope|gem5", help="Engine whose random tester runs.")] = "moscope",
+          engine: Annotated[str, typer.Option(metavar="embedded|gem5", help="Engine whose random tester runs.")] = "embedded",
           counterexample: Annotated[Path | None, typer.Option(metavar="FILE",
                                                               help="File for the script that repeats a failure. "
                                                                    "Default: PROTOCOL.counterexample.toml.")] = None,
