@@ -44,3 +44,9 @@ class EngineLock {
     static inline std::atomic<std::thread::id> owner_;
     static inline std::atomic<pid_t> process_ = 0; ///< that of the last owner
 };
+
+/// While it exists, its thread simulates: without the interpreter's lock, and with the engine's.
+struct Simulating {
+    nanobind::gil_scoped_release released;
+    EngineLock one;
+};

@@ -18,8 +18,7 @@ void bind_measure(nb::module_ &m) {
             options.seed = seed;
             options.watchdog = watchdog;
             options.threads = threads;
-            nb::gil_scoped_release released;
-            const EngineLock one;
+            const Simulating now;
             return moscope::run_experiment(machine, library, request, options, [] {
                 nb::gil_scoped_acquire held;
                 if (PyErr_CheckSignals() != 0)

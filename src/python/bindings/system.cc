@@ -14,6 +14,7 @@
 #include "board/full_system.hh"
 #include "board/isa_report.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
+#include "python/bindings/engine_lock.hh"
 
 namespace nb = nanobind;
 using moscope::FullSystem;
@@ -96,7 +97,7 @@ void bind_running(nb::class_<FullSystem> &system) {
             [](FullSystem &s, unsigned host_ms) {
                 FullSystem::Step step;
                 {
-                    nb::gil_scoped_release released;
+                    const Simulating now;
                     step = s.step(host_ms);
                 }
                 return step_dict(step);
@@ -107,18 +108,17 @@ void bind_running(nb::class_<FullSystem> &system) {
             [](FullSystem &s, moscope::Tick until, unsigned host_ms) {
                 FullSystem::Step step;
                 {
-                    nb::gil_scoped_release released;
+                    const Simulating now;
                     step = s.step_until(until, host_ms);
                 }
                 return step_dict(step);
             },
             nb::arg("until"), nb::arg("host_ms"), "As step, to a simulated time at most (state time).")
-        .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<nb::gil_scoped_release>())
-        .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"),
-             nb::call_guard<nb::gil_scoped_release>(),
+        .def("enter_detailed", &FullSystem::enter_detailed, nb::call_guard<Simulating>())
+        .def("leave_detailed", &FullSystem::leave_detailed, nb::arg("host_ms"), nb::call_guard<Simulating>(),
              "False: not all have left after about so many milliseconds of host time; to be called again.")
-        .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>())
-        .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>());
+        .def("save", &FullSystem::save, nb::arg("path"), nb::call_guard<Simulating>())
+        .def("restore", &FullSystem::restore, nb::arg("path"), nb::call_guard<Simulating>());
 }
 
 /// A memoryview that owns the string; no copy is made, because it can have gigabytes.
@@ -203,7 +203,13 @@ void bind_console_and_memory(nb::class_<FullSystem> &system) {
 
 void bind_system(nb::module_ &m) {
     nb::class_<FullSystem> system(m, "System", "A full system; see board/full_system.hh and board/system_config.hh.");
-    system.def(nb::init<const std::string &>(), nb::arg("config"));
+    system.def(
+        "__init__",
+        [](FullSystem *place, const std::string &config) {
+            const Simulating now;
+            new (place) FullSystem(config);
+        },
+        nb::arg("config"));
     bind_running(system);
     bind_results(system);
     bind_console_and_memory(system);

@@ -29,8 +29,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
                 throw moscope::UserError(
                     "threads: the cores of this test share the values that they compare: expected no threads");
             options.threads = threads;
-            nb::gil_scoped_release released;
-            const EngineLock one;
+            const Simulating now;
             return test(machine, library, request, options, [&progress](std::uint64_t done) {
                 nb::gil_scoped_acquire held;
                 if (PyErr_CheckSignals() != 0)

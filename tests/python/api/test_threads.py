@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls from several threads of one process wait for each other; each has the result that it has alone."""
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 import moscope as package
+from moscope import _engine
+from moscope.boot import plan
+from moscope.config import load_machine
 
 SCRIPT = "c0 ld A@n7; c13 st A@n7 | c5 rmw A@n7; c20 ld A@n7"
 MOST_S = 60
@@ -52,6 +57,20 @@ def test_a_trace_waits_for_the_check_of_another_thread() -> None:
             trace = thread.submit(package.trace, "c0 ld A@n0", "small")
             assert not wait([trace], 0.4).done
         assert trace.result().accesses.num_rows == 1
+
+
+def test_a_system_is_built_and_steps_after_the_check_of_another_thread(tmp_path: Path) -> None:
+    """Its first step reads the kernel, which does not exist here."""
+    machine = load_machine("small", ["memory_per_node=64MiB"])
+    config = {**plan.platform(machine), "cores": 1, "seed": 1, "kernel": str(tmp_path / "none"), "initrd": "",
+              "append": "", "disk": "", "markers": [], "info": {}}
+    system = _engine.System(json.dumps(config))
+    for call in (lambda: _engine.System("{}"), lambda: system.step(1)):
+        with ThreadPoolExecutor(1) as thread:
+            with check_under_way():
+                waiting = thread.submit(call)
+                assert not wait([waiting], 0.4).done
+            assert isinstance(waiting.exception(), package.UserError)
 
 
 def test_a_process_that_was_forked_during_a_simulation_cannot_start_one() -> None:
