@@ -21,7 +21,8 @@ RandomTesterParams params_of(const ConfigReader &j) {
     RandomTesterParams p;
     j.read("ops", p.ops);
     j.read("seed", p.seed);
-    j.read("in_flight", p.in_flight);
+    if (j.has("in_flight"))
+        p.in_flight = j.at("in_flight").integer(1u, testers::kMostInFlight);
     j.read("hot_lines", p.hot_lines);
     j.read("think_cycles", p.think_cycles);
     j.read("max_violations", p.max_violations);

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from moscope import buildproto, jsonio
+from moscope.errors import UserError
 from moscope.protocol import check as protocol_check
 
 PROTOCOLS = sorted(buildproto.known_protocols())
@@ -68,6 +69,15 @@ def test_a_run_depends_on_its_seed_only(subject: Any, protocol: str) -> None:
 
     assert reported(3) == reported(3)
     assert reported(3) != reported(4)
+
+
+def test_every_value_read_was_current_with_the_most_accesses_in_flight(subject: Any) -> None:
+    clean(protocol_check.random_test(subject("MOESI_HTAssist", 12), 20_000, in_flight=16), 20_000)
+
+
+def test_the_engine_refuses_more_accesses_in_flight_than_it_can_keep(subject: Any) -> None:
+    with pytest.raises(UserError, match="in_flight: 17 is out of range: expected 1 to 16"):
+        protocol_check.random_test(subject("MSI", 2), 1000, in_flight=17)
 
 
 def test_the_command_reports_as_the_contract_says(moscope: Any) -> None:

@@ -8,7 +8,6 @@ namespace moscope::testers {
 
 namespace {
 
-constexpr unsigned kMaxInFlight = 8;
 constexpr std::uint64_t kOpsPerHotSet = 4000;
 
 void put(void *bytes, std::uint64_t value, unsigned size) { std::memcpy(bytes, &value, size); }
@@ -26,7 +25,7 @@ class RandomTester::Issuer : public Component {
           who_(who),
           device_(who >= kFirstDevice),
           cursor_(port.core_clock_) {
-        const unsigned n = std::min(std::max(device_ ? 2u : t.p_.in_flight, 1u), kMaxInFlight);
+        const unsigned n = device_ ? 2 : t.p_.in_flight;
         for (unsigned i = 0; i < n; ++i)
             idle_ |= 1u << i;
         all_idle_ = idle_;
@@ -50,7 +49,7 @@ class RandomTester::Issuer : public Component {
     }
     Tick oldest() const {
         Tick t = kNever;
-        for (unsigned i = 0; i < kMaxInFlight; ++i)
+        for (unsigned i = 0; i < kMostInFlight; ++i)
             if (all_idle_ & ~idle_ & (1u << i))
                 t = std::min(t, ops_[i].access.issued);
         return t;
@@ -105,7 +104,7 @@ class RandomTester::Issuer : public Component {
     }
 
     bool using_location(unsigned location, bool any_of_line) const {
-        for (unsigned i = 0; i < kMaxInFlight; ++i)
+        for (unsigned i = 0; i < kMostInFlight; ++i)
             if (all_idle_ & ~idle_ & (1u << i)) {
                 const Op &o = ops_[i];
                 if (o.location == location)
@@ -274,7 +273,7 @@ class RandomTester::Issuer : public Component {
     ClockCursor cursor_;
     unsigned last_line_ = 0;
     unsigned idle_ = 0, all_idle_ = 0; ///< bit per op
-    std::array<Op, kMaxInFlight> ops_;
+    std::array<Op, kMostInFlight> ops_;
 };
 
 RandomTester::RandomTester(EventQueue &queue, const std::vector<Port *> &cores, const std::vector<Port *> &devices,

@@ -17,10 +17,12 @@
 
 namespace moscope::testers {
 
+constexpr unsigned kMostInFlight = 16;
+
 struct RandomTesterParams {
     std::uint64_t ops = 100'000;
     std::uint64_t seed = 1;
-    unsigned in_flight = 3; ///< accesses of one core at a time
+    unsigned in_flight = 3; ///< accesses of one core at a time: 1 to kMostInFlight
     unsigned locations_per_line = 5;
     unsigned hot_lines = 6;       ///< half of the accesses go to this many lines, which change now and then
     unsigned think_cycles = 12;   ///< longest pause of a core between two accesses

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "cpu/testers/random_tester.hh"
 #include "experiment/testing.hh"
 #include "python/bindings/engine_lock.hh"
 
@@ -46,6 +47,7 @@ void bind(nb::module_ &m, const char *name, Test test, const char *doc) {
 } // namespace
 
 void bind_testing(nb::module_ &m) {
+    m.attr("MOST_IN_FLIGHT") = moscope::testers::kMostInFlight; // accesses of one core in run_random_test
     bind(m, "run_random_test", moscope::run_random_test,
          "Random accesses, every value checked; see experiment/testing.hh.");
     bind(m, "run_litmus", moscope::run_litmus, "A litmus test's outcomes; see experiment/testing.hh.");

@@ -4,6 +4,7 @@
 // accesses, that a tester has to notice. Ticks are femtoseconds.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -46,6 +47,7 @@ class FakeMemory : public Component {
     unsigned one_in = 200;
     Tick longest = 100'000'000;
     std::uint64_t performed = 0;
+    unsigned most_of_one = 0; ///< accesses of one owner that were under way at a time
 
   private:
     void issue(Access &a) {
@@ -55,6 +57,8 @@ class FakeMemory : public Component {
             if (p.access->owner == a.owner && line_of(p.access->addr.value) == line_of(a.addr.value))
                 t = std::max(t, p.at + 1);
         pending_.push_back({&a, t});
+        const auto of_owner = [&a](const Pending &p) { return p.access->owner == a.owner; };
+        most_of_one = std::max(most_of_one, static_cast<unsigned>(std::ranges::count_if(pending_, of_owner)));
         schedule_no_later_than(t);
     }
     void wake(Tick now) {

@@ -16,12 +16,14 @@ struct Bench {
     std::vector<Addr> lines;
     std::unique_ptr<RandomTester> tester;
 
-    explicit Bench(std::uint64_t ops = 30'000, std::uint64_t seed = 1) {
+    explicit Bench(std::uint64_t ops = 30'000, std::uint64_t seed = 1,
+                   unsigned in_flight = RandomTesterParams{}.in_flight) {
         for (unsigned i = 0; i < 8; ++i)
             lines.push_back(Addr{0x1000} + i * kLineBytes);
         RandomTesterParams p;
         p.ops = ops;
         p.seed = seed;
+        p.in_flight = in_flight;
         p.inline_hits = false;
         tester = std::make_unique<RandomTester>(queue, memory.ports(0, 4), memory.ports(4, 2), lines, p);
         tester->start(0);
@@ -96,6 +98,16 @@ TEST(RandomTester, SameSeedSameRun) {
     EXPECT_EQ(a.queue.now(), b.queue.now());
     EXPECT_EQ(a.memory.memory, b.memory.memory);
     EXPECT_NE(a.queue.now(), c.queue.now());
+}
+
+TEST(RandomTester, KeepsAsManyAccessesOfACoreInFlightAsItIsAskedTo) {
+    for (const unsigned in_flight : {4u, 9u, kMostInFlight}) {
+        Bench b(30'000, 1, in_flight);
+        b.run();
+        EXPECT_EQ(b.memory.most_of_one, in_flight);
+        EXPECT_EQ(b.first(), "");
+        EXPECT_TRUE(b.tester->finished());
+    }
 }
 
 TEST(RandomTester, StopsAtTheLimitOfViolations) {

@@ -19,7 +19,6 @@ SCHEMA = "moscope.check/1"
 DEFAULT_OPS = 1_000_000
 MOST_OPS = 10**18
 MOST_SHRINKING = 10**9  # seconds
-MOST_IN_FLIGHT = 16
 ADDED = ("flush", "dma")  # the kinds of accesses that `--with` may name
 JITTER = "40ns"
 # A request older than this is stuck. The limit is far longer than a request waits when all cores compete for one line.
@@ -221,8 +220,10 @@ def check_shrinking(option: str, seconds: int) -> None:
 
 
 def check_in_flight(option: str, number: int) -> None:
-    if not 1 <= number <= MOST_IN_FLIGHT:
-        raise UserError(f"{option}: {number}: expected 1 to {MOST_IN_FLIGHT}")
+    from moscope import _engine
+
+    if not 1 <= number <= _engine.MOST_IN_FLIGHT:
+        raise UserError(f"{option}: {number}: expected 1 to {_engine.MOST_IN_FLIGHT}")
 
 
 def random_test(subject: Subject, ops: int, seed: int = 1, progress: Progress | None = None,
