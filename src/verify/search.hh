@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -66,8 +67,12 @@ template <class Machine> class Search {
         for (Worker &w : workers_)
             steps_.add(std::move(w.steps));
         complete_ = !stop_;
-        if (complete_ && !steps_.dropped())
-            check_liveness();
+        try {
+            if (complete_ && !steps_.dropped())
+                check_liveness();
+        } catch (const std::bad_alloc &) {
+            steps_.drop();
+        }
         if (!violation_.empty() || fault_) {
             answer["steps"] = path(at_, first, answer);
             answer["violation"] = violation_;
@@ -152,9 +157,23 @@ template <class Machine> class Search {
             const std::lock_guard guard(lock_);
             too_large_ = v.what();
             stop_ = true;
+        } catch (const TooManyStates &) {
+            end_at("states");
+        } catch (const std::bad_alloc &) {
+            // The host has less memory than the limit, or allows a process less. This makes room for the answer:
+            w.next.clear();
+            w.steps = {};
+            steps_.drop();
+            end_at("memory");
         }
         const std::lock_guard guard(lock_);
         reached_.merge(record());
+    }
+
+    void end_at(const char *limit) {
+        const std::lock_guard guard(lock_);
+        limit_ = limit;
+        stop_ = true;
     }
 
     void block(Worker &w, const Block &states) {

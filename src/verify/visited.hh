@@ -34,14 +34,22 @@ inline Hash hash_of(const void *data, std::size_t bytes) {
     return {mix(a, 0xaaaaaaaaaaaaaaabull ^ b), static_cast<std::uint32_t>(mix(b, a | 1) >> 16)};
 }
 
+/// A new state would have a number of more than 32 bits.
+struct TooManyStates {};
+
 class Visited {
   public:
     static constexpr std::uint32_t kNone = ~0u;
+    static constexpr std::uint32_t kParts = 64;
+
+    /// `most_in_part`: states of one part.
+    explicit Visited(std::uint32_t most_in_part = kNone / kParts) : most_in_part_(most_in_part) {}
 
     /// The number of a state, which is added if it is new (`fresh`). `parent`: the number of the state that led to it.
+    /// Throws TooManyStates.
     std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
         const std::uint32_t part = part_of(h);
-        return parts_[part].insert(h, parent, fresh) * kParts + part;
+        return parts_[part].insert(h, parent, fresh, most_in_part_) * kParts + part;
     }
     /// The number of a state that is in the set.
     std::uint32_t number(const Hash &h) {
@@ -70,7 +78,6 @@ class Visited {
     }
 
   private:
-    static constexpr std::uint32_t kParts = 64;
     static std::uint32_t part_of(const Hash &h) { return static_cast<std::uint32_t>(h.high >> 58); }
 
     struct Cell {
@@ -79,15 +86,17 @@ class Visited {
     };
     class alignas(64) Part {
       public:
-        std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh) {
+        std::uint32_t insert(const Hash &h, std::uint32_t parent, bool &fresh, std::uint32_t most) {
             const std::lock_guard guard(lock_);
             Cell *c = find(h);
             fresh = c->number == kNone;
             if (!fresh)
                 return c->number;
             const auto number = static_cast<std::uint32_t>(parents_.size());
-            *c = {h.high, h.low, number};
+            if (number == most)
+                throw TooManyStates{};
             parents_.push_back(parent);
+            *c = {h.high, h.low, number};
             if (parents_.size() * 10 > cells_.size() * 7)
                 grow();
             return number;
@@ -126,6 +135,7 @@ class Visited {
         mutable std::mutex lock_;
     };
     std::array<Part, kParts> parts_;
+    std::uint32_t most_in_part_;
 };
 
 } // namespace moscope::verify

@@ -107,3 +107,12 @@ def test_an_exploration_that_the_host_kills_is_no_bug_of_the_simulator(tmp_path:
     program.chmod(0o755)
     with pytest.raises(UserError, match="--memory: 1 MiB: "):
         verify.explore(program, 1 << 20, 1.0, 1, quiet=True)
+
+
+def test_an_exploration_to_which_the_host_refuses_memory_ends_at_its_limit_of_memory(tmp_path: Path) -> None:
+    program = verify.build("MSI", "opteron48", [], verify.Bounds(caches=3, lines=2), lambda _: None)
+    limited = tmp_path / "limited"
+    limited.write_text(f'#!/bin/sh\nulimit -v 65536\nexec {program} "$@"\n', encoding="utf-8")
+    limited.chmod(0o755)
+    answer = verify.explore(limited, 1 << 36, 600.0, 1, quiet=True)
+    assert not answer["complete"] and answer["limit"] == "memory" and answer["states"] > 10_000 and "violation" not in answer

@@ -40,6 +40,14 @@ def test_the_step_of_a_violation_is_not_another_depth(capsys: pytest.CaptureFixt
     assert "in the end:\n      L1Cache-0: line 1 in M\n      no message is under way\n" in said
 
 
+@pytest.mark.parametrize("limit, means", [("memory", "--memory"), ("time", "--seconds"), ("states", "their numbers have 32 bits")])
+def test_an_incomplete_exploration_names_its_limit(limit: str, means: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _print({"protocol": "MSI", "caches": 2, "chips": 1, "homes": 1, "lines": 1, "requests": ["st"], "device": [], "states": 312,
+            "depth": 10, "steps_taken": 900, "seconds": 0.1, "memory": 0, "renamings": 2, "violation": None, "complete": False,
+            "limit": limit}, "")
+    assert f"incomplete: the exploration reached its limit of {limit} ({means})" in capsys.readouterr().out
+
+
 def test_the_lines_and_cores_of_a_path_have_their_names_in_the_script() -> None:
     steps: list[dict[str, Any]] = [{"access": 0, "core": 1, "line": 2, "request": "LD"}, {"takes": 0, "line": 2},
                                    {"access": 1, "core": 0, "line": 1}, {"access": 2, "core": 1, "line": 2}]

@@ -97,7 +97,7 @@ def _print(document: dict[str, Any], no_script: str) -> None:
             print(no_script)
         return
     if not document["complete"]:
-        limit = {"memory": "--memory", "time": "--seconds"}[document["limit"]]
+        limit = {"memory": "--memory", "time": "--seconds", "states": "their numbers have 32 bits"}[document["limit"]]
         print(f"incomplete: the exploration reached its limit of {document['limit']} ({limit}); no violation among these states")
         return
     print("verified: every state was explored, and none violates the properties"
