@@ -15,15 +15,10 @@ PageWatch::PageWatch(const PhysMap &phys, const x86::Core &core, const PageForma
     for (PageFormat::Type *const type : {&f_.slab, &f_.table})
         if (!type->mask)
             type->value = 1; // matches no type
-    // The walk reads nothing of the core but its CR3 and its modes.
-    auto &walker = const_cast<x86::Core &>(core);
-    const Addr before = walker.cr3;
-    walker.cr3 = f_.page_table;
     pieces_.resize(phys.end() / kPage * f_.size / kPage + 1);
     for (std::size_t n = 0; n < pieces_.size(); ++n)
-        if (PhysAddr p; x86::peek_translation(core, f_.array + n * kPage, p))
+        if (PhysAddr p; x86::peek_translation(core, f_.page_table, f_.array + n * kPage, p))
             pieces_[n] = phys.host(p);
-    walker.cr3 = before;
 }
 
 } // namespace moscope

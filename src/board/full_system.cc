@@ -98,14 +98,9 @@ struct FullSystem::Impl {
     Step step_functional(Tick until, unsigned host_ms);
     /// The byte at a virtual address (cr3 0: of the first core's address space); null where nothing is mapped or no DRAM is.
     const std::byte *host_of(Addr cr3, Addr address) const {
-        x86::Core &core = *board->cores[0];
-        const Addr before = core.cr3;
-        if (cr3)
-            core.cr3 = cr3;
+        const x86::Core &core = *board->cores[0];
         PhysAddr p;
-        const bool mapped = x86::peek_translation(core, address, p);
-        core.cr3 = before;
-        return mapped ? board->phys.host(p) : nullptr;
+        return x86::peek_translation(core, cr3 ? cr3 : core.cr3, address, p) ? board->phys.host(p) : nullptr;
     }
 };
 

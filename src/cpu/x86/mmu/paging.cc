@@ -65,17 +65,20 @@ struct Legacy {
 };
 
 struct Walk {
-    Core &c;
+    const Core &c;
+    Core *changed; ///< the same core; null: the walk has no side effects
+    Addr cr3;
     Addr va;
     Kind kind;
     bool user;
     bool nx; ///< the no-execute bit counts
-    bool side_effects = true;
 
     bool fault(std::uint32_t present_bits) const {
-        c.fault = {exc_pf, true, 0, va};
-        c.fault.error = present_bits | (kind == Kind::write ? err_write : 0) | (user ? err_user : 0) |
-                        (kind == Kind::fetch && nx ? err_fetch : 0);
+        if (!changed)
+            return false;
+        changed->fault = {exc_pf, true, 0, va};
+        changed->fault.error = present_bits | (kind == Kind::write ? err_write : 0) | (user ? err_user : 0) |
+                               (kind == Kind::fetch && nx ? err_fetch : 0);
         return false;
     }
 
@@ -83,8 +86,8 @@ struct Walk {
         const Addr dram = c.phys.dram_address(PhysAddr(at));
         if (dram == PhysMap::kNone)
             return static_cast<T>(~T{0});
-        if (side_effects)
-            return with_data_port(c, [&](auto port) { return port.template walk_load<T>(dram); });
+        if (changed)
+            return with_data_port(*changed, [&](auto port) { return port.template walk_load<T>(dram); });
         T x;
         std::memcpy(&x, c.phys.memory + dram, sizeof x);
         return x;
@@ -95,10 +98,10 @@ struct Walk {
         if (!p)
             return true;
         Update<T> update{before, bits};
-        with_data_port(c,
+        with_data_port(*changed,
                        [&](auto port) { port.walk_modify(PhysAddr(at), p, sizeof bits, Update<T>::apply, &update); });
         if (update.made)
-            tell_written(c, PhysAddr(at), sizeof bits);
+            tell_written(*changed, PhysAddr(at), sizeof bits);
         return update.made;
     }
 
@@ -163,7 +166,7 @@ struct Walk {
         if ((user && !(all & kUser)) || (kind == Kind::write && !write) || (kind == Kind::fetch && !execute))
             return fault(err_present);
         const bool dirties = kind == Kind::write && !(last & kDirty);
-        if (side_effects && (!(all & kAccessed) || dirties) && !update(entry_at, entry, F::kLevels == 3 ? 1 : 0, depth))
+        if (changed && (!(all & kAccessed) || dirties) && !update(entry_at, entry, F::kLevels == 3 ? 1 : 0, depth))
             return run<F>(root, leaf, large); // again, with the tables as they are now
         leaf.bits = global | (write ? E::kWritable : 0) | (execute ? E::kExecutable : 0) |
                     ((last & kDirty) || dirties ? E::kDirty : 0) | E::shifted(shift);
@@ -183,10 +186,10 @@ struct Walk {
 
     bool tables(Leaf &leaf) {
         if (c.long_mode())
-            return run<LongMode>(c.cr3 & kAddress, leaf);
+            return run<LongMode>(cr3 & kAddress, leaf);
         if (c.cr4 & cr4::pae)
-            return run<Pae>(c.cr3 & 0xffffffe0, leaf);
-        return run<Legacy>(c.cr3 & 0xfffff000, leaf, c.cr4 & cr4::pse ? Legacy::kLarge : 0);
+            return run<Pae>(cr3 & 0xffffffe0, leaf);
+        return run<Legacy>(cr3 & 0xfffff000, leaf, c.cr4 & cr4::pse ? Legacy::kLarge : 0);
     }
 };
 
@@ -286,7 +289,7 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
             c.fault.not_canonical = kind != Kind::fetch;
             return false;
         }
-        Walk walk{c, va, kind, user, nx_counts(c)};
+        Walk walk{c, &c, c.cr3, va, kind, user, nx_counts(c)};
         if (!walk.tables(leaf))
             return false;
         if (leaf.shift() >= 21)
@@ -300,19 +303,18 @@ bool translate(Core &c, Addr va, Kind kind, bool user, PhysAddr &out) {
     return true;
 }
 
-bool peek_translation(const Core &c, Addr va, PhysAddr &out) {
+bool peek_translation(const Core &c, Addr va, PhysAddr &out) { return peek_translation(c, c.cr3, va, out); }
+
+bool peek_translation(const Core &c, Addr cr3, Addr va, PhysAddr &out) {
     if (!c.paging()) {
         out = PhysAddr(reached(c, va & ~(kPage - 1)) | (va & (kPage - 1)));
         return true;
     }
     if (c.long_mode() && !canonical(va))
         return false;
-    Core &core = const_cast<Core &>(c); // the walk writes nothing but Core::fault, which is put back
-    const Fault before = c.fault;
     Leaf leaf;
-    Walk walk{core, va, Kind::read, false, nx_counts(c), false};
+    Walk walk{c, nullptr, cr3, va, Kind::read, false, nx_counts(c)};
     const bool found = walk.tables(leaf);
-    core.fault = before;
     out = PhysAddr(reached(c, leaf.phys) | (va & (kPage - 1)));
     return found;
 }

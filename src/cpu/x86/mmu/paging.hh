@@ -19,6 +19,8 @@ void let_direct(Core &, bool user, Addr va);
 
 /// As translate, for debuggers: no side effects, no rights. False: not mapped.
 bool peek_translation(const Core &, Addr va, PhysAddr &out);
+/// The same in the address space of another CR3, with the modes of the core.
+bool peek_translation(const Core &, Addr cr3, Addr va, PhysAddr &out);
 
 constexpr bool canonical(Addr va) { return static_cast<std::int64_t>(va << 16) >> 16 == static_cast<std::int64_t>(va); }
 
