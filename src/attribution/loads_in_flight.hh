@@ -17,6 +17,7 @@
 
 #include "attribution/transaction_counts.hh"
 #include "cpu/x86/timed/timed_core.hh"
+#include "schema/pipeline.hh"
 #include "schema/records.hh"
 
 namespace moscope {
@@ -105,7 +106,7 @@ class LoadsInFlight {
     };
     /// A core's ended loads that are not counted yet, in the order of their requests.
     struct alignas(64) OfCore {
-        static constexpr unsigned kMost = 256; ///< as many as a core can have in flight: the limit of `core.window`
+        static constexpr unsigned kMost = x86::CoreParams::Most::window; ///< as many as a core can have in flight
 
         const Load &at(unsigned n) const { return ring[(first + n) % kMost]; }
         /// Inserts a load in the order of requests, in which most loads also end.

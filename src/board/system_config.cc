@@ -3,6 +3,7 @@
 
 #include "attribution/transaction_counts.hh"
 #include "board/cpu_model.hh"
+#include "board/guest_limits.hh"
 #include "schema/config_reader.hh"
 
 namespace moscope {
@@ -25,15 +26,22 @@ void read_detailed(const ConfigReader &from, SystemConfig &c) {
 }
 
 void check(const ConfigReader &from, const SystemConfig &c) {
-    if (c.cores_per_chip < 1 || c.cores_per_chip > 8) // APIC identifiers have room for eight
-        from.at("cores_per_chip").refuse(std::to_string(c.cores_per_chip), "1 to 8 on a machine that runs guests");
+    using Limits = GuestLimits;
+    if (c.cores_per_chip < 1 || c.cores_per_chip > Limits::cores_per_chip)
+        from.at("cores_per_chip")
+            .refuse(std::to_string(c.cores_per_chip),
+                    "1 to " + std::to_string(Limits::cores_per_chip) + " on a machine that runs guests");
     if (c.cores < 1 || c.cores > c.chips * c.cores_per_chip)
         from.at("cores").refuse(std::to_string(c.cores), "1 to " + std::to_string(c.chips * c.cores_per_chip));
-    if (c.chips > 8 || c.hops.size() != c.chips)
+    if (c.chips > Limits::chips || c.hops.size() != c.chips)
         from.at("chips").refuse(std::to_string(c.chips),
-                                "1 to 8 on a machine that runs guests, each with its row of hops");
-    if (c.memory_per_node < (std::uint64_t{64} << 20) || c.memory_per_node % (2 << 20))
-        from.at("memory_per_node").refuse(std::to_string(c.memory_per_node), "64MiB or more, a multiple of 2MiB");
+                                "1 to " + std::to_string(Limits::chips) +
+                                    " on a machine that runs guests, each with its row of hops");
+    if (c.memory_per_node < Limits::memory_per_node || c.memory_per_node % Limits::memory_step)
+        from.at("memory_per_node")
+            .refuse(std::to_string(c.memory_per_node), std::to_string(Limits::memory_per_node >> 20) +
+                                                           "MiB or more, a multiple of " +
+                                                           std::to_string(Limits::memory_step >> 20) + "MiB");
     if (c.machine && c.attribution && c.memory() > TransactionKey::kMostDram)
         from.at("memory_per_node")
             .refuse(std::to_string(c.memory_per_node), "at most 256GiB on all nodes if waiting is attributed to lines");

@@ -12,6 +12,7 @@
 
 #include "board/checkpoint.hh"
 #include "board/full_system.hh"
+#include "board/guest_limits.hh"
 #include "board/isa_report.hh"
 #include "mem/ruby/runtime/prelude_enums.hh"
 #include "python/bindings/engine_lock.hh"
@@ -220,6 +221,13 @@ void bind_system(nb::module_ &m) {
                                                                 static_cast<moscope::ruby::MachineType>(t))));
     m.attr("MACHINE_TYPES") = types; // by the number in the records of transactions
     m.attr("CHECKPOINT_VERSION") = moscope::kCheckpointVersion;
+    using Limits = moscope::GuestLimits;
+    nb::dict limits;
+    limits["chips"] = Limits::chips;
+    limits["cores_per_chip"] = Limits::cores_per_chip;
+    limits["memory_per_node"] = Limits::memory_per_node;
+    limits["memory_step"] = Limits::memory_step;
+    m.attr("GUEST_LIMITS") = limits; // of the machines that run guests; sizes in bytes
     m.def("isa_table", &moscope::isa_report, nb::arg("cpu"),
           "Every instruction that the decoder knows: which CPUID feature announces it, which group implements it "
           "(board/isa_report.hh).");

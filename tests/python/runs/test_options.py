@@ -8,6 +8,7 @@ from typing import get_type_hints
 
 import pytest
 
+from moscope import _engine
 from moscope.boot import plan
 from moscope.cli import Shared
 from moscope.errors import UserError
@@ -110,6 +111,16 @@ def test_more_chips_or_cores_than_guests_run_on_are_refused_by_the_option_that_g
     key, value = sets[0].split("=")
     with pytest.raises(UserError, match=f"^--set {sets[0]}: {key}: {value}: expected 1 to 8 on a machine that runs guests$"):
         made(replace(shared, machine="small", sets=sets))
+
+
+def test_the_limits_of_machines_that_run_guests_are_the_engines(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {"chips": 4, "cores_per_chip": 3, "memory_per_node": 256 << 20, "memory_step": 4 << 20}
+    assert limits.keys() == _engine.GUEST_LIMITS.keys()
+    monkeypatch.setattr(_engine, "GUEST_LIMITS", limits)
+    with pytest.raises(UserError, match="chips: 8: expected 1 to 4 on a machine that runs guests$"):
+        made(shared)
+    with pytest.raises(UserError, match="--memory-per-node: 128MiB: expected 256MiB or more, a multiple of 4MiB$"):
+        made(replace(shared, machine="small"), memory_per_node="128MiB")
 
 
 def help_of(command: Callable[..., int], option: str) -> str:

@@ -28,8 +28,6 @@ DEFAULT_OUT = Path("moscope-out/boot")
 COMMAND_LINE = "console=ttyS0"
 # The last line that Linux prints when it has given up.
 PANIC = "---[ end Kernel panic"
-# Most chips of a machine that runs guests, and most cores of a chip (src/board/system_config.cc).
-MOST_CHIPS_AND_CORES = 8
 # The shell's prompt for the rest of a command, such as a loop or a here-document.
 CONTINUATION = "\n> "
 
@@ -273,9 +271,11 @@ def _sized(machine: Machine, options: Options) -> Machine:
 
 def check_guests(machine: Machine, shared: Shared) -> None:
     """ConfigError about the option or file that gives the machine more chips, or chips of more cores, than guests can run on."""
+    from moscope import _engine
+
     for key in ("chips", "cores_per_chip"):
-        if (given := int(getattr(machine, key))) > MOST_CHIPS_AND_CORES:
-            error = ConfigError(f"{key}: {given}", f"1 to {MOST_CHIPS_AND_CORES} on a machine that runs guests")
+        if (given := int(getattr(machine, key))) > (most := _engine.GUEST_LIMITS[key]):
+            error = ConfigError(f"{key}: {given}", f"1 to {most} on a machine that runs guests")
             raise blamed(error, shared.machine, shared.sets)
 
 

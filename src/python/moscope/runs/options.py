@@ -40,8 +40,7 @@ SHORT, SHORTER = "short", 3
 # --begin threads: begin when all cores in use run.
 BUSY = "threads"
 MOST_THREADS = 64
-# The key of --set for memory. Guests need this much per node, in whole large pages (src/board/system_config.cc).
-MEMORY, LEAST_MEMORY, MEMORY_STEP = "memory_per_node", 64 << 20, 2 << 20
+MEMORY = "memory_per_node"  # the key of --set for memory
 # Kernel addresses that are the same at each boot, so that those of two runs can be compared.
 APPEND = f"{plan.COMMAND_LINE} nokaslr"
 TIMES = ("warmup", "window", "begin", "cycle")  # of a point, in femtoseconds
@@ -341,10 +340,13 @@ def memory_of(machine: Machine, options: Options, sets: Sequence[str]) -> str | 
         raise UserError(f"--memory-per-node: --set {by_set:.80} is given too: expected one of the two")
     given = str(machine.memory_per_node) if by_set else options.memory_per_node
     if given is not None:
+        from moscope import _engine
+
         size = sized(machine, given).memory_per_node.bytes
-        if size < LEAST_MEMORY or size % MEMORY_STEP:
-            raise UserError(f"{f'--set {by_set:.80}' if by_set else f'--memory-per-node: {given}'}: expected {LEAST_MEMORY >> 20}MiB or "
-                            f"more, a multiple of {MEMORY_STEP >> 20}MiB")
+        least, step = _engine.GUEST_LIMITS["memory_per_node"], _engine.GUEST_LIMITS["memory_step"]
+        if size < least or size % step:
+            raise UserError(f"{f'--set {by_set:.80}' if by_set else f'--memory-per-node: {given}'}: expected {least >> 20}MiB or more, "
+                            f"a multiple of {step >> 20}MiB")
     return given
 
 
