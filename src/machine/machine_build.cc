@@ -103,7 +103,6 @@ void Machine::Impl::separate_chips(const ConfigReader &from) {
         return;
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(from.at("network", "an object").value());
-    params.validate();
     lookahead = std::min({params.lookahead(), options.lookahead_at_most, pipeline.interrupt_fs});
     std::string lacks;
     if (params.kind == NetworkParams::Kind::ideal)
@@ -367,7 +366,6 @@ void Machine::Impl::connect(const ConfigReader &from) {
     NetworkParams &params = network_params;
     params = NetworkParams::from_json(from.at("network", "an object").value());
     params.seed = options.seed;
-    params.validate();
     std::vector<ControllerName> names;
     for (auto *c : controllers)
         names.push_back({MachineType_to_string(c->machineID.type), c->version});

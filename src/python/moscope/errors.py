@@ -107,10 +107,10 @@ def of_failures(document: dict[str, Any]) -> list[MoscopeError]:
     return found
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names that come closest to `name`, best first; letter case is forgiven."""
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The three known names that come closest to `name`, best first; letter case is forgiven."""
     by_lower = {k.lower(): k for k in known}
-    return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=count, cutoff=0.6)]
+    return [by_lower[m] for m in get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)]
 
 
 def _close(name: str, known: Sequence[str]) -> list[str]:

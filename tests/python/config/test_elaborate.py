@@ -335,8 +335,8 @@ def test_edges_bring_their_own_width() -> None:
 
 
 def test_the_ideal_network_has_a_latency_and_jitter_only(opteron48: Machine) -> None:
-    network = elaborate(opteron48, TEST, network="ideal", jitter=Time("20ns"), ideal_latency=Time("5ns"))["network"]
-    assert network == {"kind": "ideal", "latency_fs": 5_000_000, "jitter_fs": 20_000_000}
+    network = elaborate(opteron48, TEST, network="ideal", jitter=Time("20ns"))["network"]
+    assert network == {"kind": "ideal", "latency_fs": 10_000_000, "jitter_fs": 20_000_000}
 
 
 def test_one_channel_of_dram_can_be_chosen() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moscope.config import dram, load_machine
+from moscope.config import dram, load, load_machine
 from moscope.config.dram import dram_json
 from moscope.errors import UserError
 from moscope.schema.hierarchy import replacement_policies
@@ -23,9 +23,9 @@ def write(folder: Path, text: str | bytes, name: str = "mine.py") -> str:
     return str(path)
 
 
-def refused(name_or_path: str, *sets: str, **more: float) -> str:
+def refused(name_or_path: str, *sets: str) -> str:
     with pytest.raises(UserError) as error:
-        load_machine(name_or_path, sets, **more)
+        load_machine(name_or_path, sets)
     text = str(error.value)
     assert "\n" not in text
     assert "Traceback" not in text
@@ -247,8 +247,9 @@ def test_a_wrong_file_is_refused_by_file_and_line(tmp_path: Path, text: str | by
 
 
 @pytest.mark.parametrize("text", ["while True: pass\n", "import time\ntime.sleep(60)\n", "x = 10 ** (10 ** 9)\n"])
-def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, text: str) -> None:
-    message = refused(write(tmp_path, text), time_limit=0.5)
+def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(load, "TIME_LIMIT", 0.5)
+    message = refused(write(tmp_path, text))
     assert "did not finish within 0.5 s" in message
 
 

@@ -26,6 +26,7 @@ from .topology import Topology
 
 SCHEMA = "moscope.machine/1"
 TRANSITIONS_PER_CYCLE = 32
+IDEAL_LATENCY = Time("10ns")  # of a message on the ideal network
 
 # HyperTransport channel of each virtual-network type. Completions (SrcDone) are responses there. Types
 # that are not named share the posted channel, which coherent traffic leaves free.
@@ -47,7 +48,6 @@ def elaborate(
     caches: str = "machine",
     network: str = "hypertransport",
     jitter: Time | None = None,
-    ideal_latency: Time | None = None,
     homes: int | None = None,
     runs_guest: bool = False,
 ) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def elaborate(
         ],
         "controllers": controllers,
         **wires(types, controllers),
-        "network": _network(machine, types, controllers, network, jitter, ideal_latency),
+        "network": _network(machine, types, controllers, network, jitter),
         "dram": dram_json(machine.dram),
     }
 
@@ -275,11 +275,10 @@ def _network(
     controllers: Sequence[Mapping[str, Any]],
     kind: str,
     jitter: Time | None,
-    ideal_latency: Time | None,
 ) -> dict[str, Any]:
     common = {"jitter_fs": jitter.fs} if jitter else {}
     if kind == "ideal":
-        return {"kind": kind, "latency_fs": (ideal_latency or Time("10ns")).fs, **common}
+        return {"kind": kind, "latency_fs": IDEAL_LATENCY.fs, **common}
     if kind != "hypertransport":
         raise ConfigError(f"network: {kind!r}", "hypertransport or ideal")
     links, credits = machine.links, machine.links.credits

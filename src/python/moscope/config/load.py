@@ -51,10 +51,10 @@ def machine_names() -> list[str]:
     return sorted(p.stem for p in configs_dir().glob("*.py") if not p.stem.startswith("_"))
 
 
-def load_machine(name_or_path: str, sets: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Machine:
+def load_machine(name_or_path: str, sets: Sequence[str] = ()) -> Machine:
     """The checked machine description. Raises UserError `file: problem: expected ...`."""
     path = _find(name_or_path)
-    return with_sets(_run(path, time_limit), path, sets)
+    return with_sets(_run(path, TIME_LIMIT), path, sets)
 
 
 def with_sets(machine: Machine, path: Path, sets: Sequence[str]) -> Machine:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import pkgutil
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import FunctionType
@@ -151,11 +151,6 @@ def registered_in(name: str) -> str:
     return _entry(name)[0].__module__
 
 
-def only_chips(name: str) -> int | None:
-    """The number of chips that a topology requires; None: any number."""
-    return _entry(name)[1]
-
-
 def make(name: str, chips: int) -> tuple[Edge, ...]:
     generator, fixed = _entry(name)
     if fixed is not None and fixed != chips:
@@ -221,14 +216,3 @@ def distances(edges: Sequence[Edge], chips: int) -> list[list[int]]:
                     queue.append(there)
         rows.append(row)
     return rows
-
-
-def hop_histogram(hops: Sequence[Sequence[int]]) -> list[int]:
-    """Number of ordered pairs of chips (including a chip with itself) at 0, 1, 2, ... hops."""
-    count = Counter(h for row in hops for h in row)
-    return [count[h] for h in range(max(count) + 1)]
-
-
-def mean_hops(hops: Sequence[Sequence[int]]) -> float:
-    """Mean over all ordered pairs, including local ones."""
-    return sum(map(sum, hops)) / (len(hops) ** 2)

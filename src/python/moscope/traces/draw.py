@@ -128,6 +128,7 @@ def _tip(text: str) -> str:
 
 SMOOTH = 2  # pixels drawn for one pixel of the picture, in each direction
 STRIP = 1500  # rows of the picture that are drawn at a time
+SCALE = 2.0  # pixels per unit
 MOST_PIXELS = 30000  # of a side; viewers take no larger pictures
 
 
@@ -136,11 +137,11 @@ def too_large(drawing: Drawing) -> bool:
     return max(drawing.width, drawing.height) > MOST_PIXELS
 
 
-def to_png(drawing: Drawing, scale: float = 2.0) -> bytes:
-    """The drawing at `scale` pixels per unit; less where the picture would grow beyond what viewers take."""
+def to_png(drawing: Drawing) -> bytes:
+    """The drawing at SCALE pixels per unit; less where the picture would grow beyond what viewers take."""
     from PIL import Image, ImageDraw
 
-    scale = min(scale, MOST_PIXELS / max(drawing.width, drawing.height))
+    scale = min(SCALE, MOST_PIXELS / max(drawing.width, drawing.height))
     width, height = round(drawing.width * scale), round(drawing.height * scale)
     picture = Image.new("RGB", (width, height), "#ffffff")
     for top in range(0, height, STRIP):
