@@ -8,7 +8,8 @@
 namespace moscope::x86::test {
 namespace {
 
-constexpr Addr kOther = kTables + 0x8000; ///< the tables of another address space, which maps 1 GiB at 3 GiB
+/// The tables of another address space, which maps 1 GiB at 3 GiB.
+constexpr Addr kOther = FlatMachine::kTables + 0x8000;
 constexpr Addr kMapped = Addr{3} << 30;
 
 struct PeekTranslation : testing::Test {
@@ -28,7 +29,7 @@ TEST_F(PeekTranslation, AnotherAddressSpaceIsReadWithoutAChangeOfTheCore) {
     EXPECT_EQ(at.value, 0x1234u);
     ASSERT_TRUE(peek_translation(core, kMapped + 0x1234, at));
     EXPECT_EQ(at.value, kMapped + 0x1234);
-    EXPECT_EQ(core.cr3, kTables);
+    EXPECT_EQ(core.cr3, FlatMachine::kTables);
 }
 
 TEST_F(PeekTranslation, AnAddressThatIsNotMappedLeavesTheFaultOfTheCore) {
