@@ -100,7 +100,7 @@ def _print(document: dict[str, Any], no_script: str) -> None:
         limit = {"memory": "--memory", "time": "--seconds", "states": "their numbers have 32 bits"}[document["limit"]]
         print(f"incomplete: the exploration reached its limit of {document['limit']} ({limit}); no violation among these states")
         return
-    print("verified: every state was explored, and none violates the properties"
+    print("verified: every state was explored, none violates the properties"
           + (", and from each one all requests can be served" if document["liveness"] else
              "; whether all requests can be served was not checked: --memory was too small"))
     unreachable = document["unreachable"]
