@@ -103,7 +103,7 @@ def test_slow_links_are_not_lost_requests(script: bool) -> None:
 
 
 def test_the_l3_of_the_largest_chip_has_a_free_tbe_for_each_requested_line() -> None:
-    most = ["chips=1", "topology=", "cores_per_chip=256", "outstanding_misses=63", "l1d_prefetch.buffers=64"]
+    most = ["chips=1", "topology=", "cores_per_chip=253", "outstanding_misses=63", "l1d_prefetch.buffers=64"]
     machine = prepare("MOESI_HTAssist", "small", most).machine
     l3 = next(c["params"] for c in machine["controllers"] if c["machine"] == "L3Cache")
     assert l3["free_tbes"] >= machine["cores"] * (machine["outstanding_misses"] + 64)
