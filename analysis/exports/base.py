@@ -98,5 +98,5 @@ def recorded(p: Point, *columns: str) -> Path:
     if file is None:
         raise RunDirectoryError(f"{p.name}: has no recorded transactions: expected a run with --detail full")
     if columns and (damaged := readable(file, columns)):
-        raise RunDirectoryError(f"{file}: lacks columns that the export needs ({damaged}): expected a run of this version")
+        raise RunDirectoryError(f"{file}: cannot be used ({damaged}): expected a run of this version")
     return file

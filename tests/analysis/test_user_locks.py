@@ -269,5 +269,5 @@ def test_locks_of_transactions_with_other_columns_are_refused_and_no_table_has_t
     p = Point("p", {"cores": 4}, {}, Database({}))
     p.database._folders["p"] = tmp_path
     assert not user_locks.known(p)
-    with pytest.raises(RunDirectoryError, match="parquet: lacks columns that the export needs .*: expected a run of this version"):
+    with pytest.raises(RunDirectoryError, match=r"transactions.parquet: cannot be used \(.*\): expected a run of this version"):
         user_locks.document(p)

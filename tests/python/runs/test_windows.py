@@ -65,6 +65,11 @@ def test_sums_and_differences_of_moments_cover_every_count() -> None:
     assert total - counting(1000) == counting(100)
 
 
+def test_a_sum_keeps_the_time_of_a_kind_that_only_one_moment_has() -> None:
+    one, other = (Moment(tick=1, operations=1, instructions=1, spun=0, spent={(kind, "user"): 5}) for kind in ("busy", "memory"))
+    assert (one + other).spent == {("busy", "user"): 5, ("memory", "user"): 5}
+
+
 def test_a_difference_of_moments_is_the_window_between_them() -> None:
     first, second = moment(5, 1, 10, 20), moment(9, 4, 30, 25)
     got = second - first

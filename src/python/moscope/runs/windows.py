@@ -56,7 +56,7 @@ class Moment:
     def _combined(self, other: "Moment", combine: Callable[[Any, Any], Any]) -> "Moment":
         counts = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
         mine, others = counts.pop("spent")
-        return Moment(spent={key: combine(spent, others.get(key, 0)) for key, spent in mine.items()},
+        return Moment(spent={key: combine(mine.get(key, 0), others.get(key, 0)) for key in {**mine, **others}},
                       **{name: combine(*both) for name, both in counts.items()})
 
     def at(self, host: HostTime) -> "Moment":
