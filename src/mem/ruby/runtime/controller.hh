@@ -65,7 +65,7 @@ class AbstractController : public Component {
     ClockCursor clock_;
     ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
-    Tick again_ = 0; ///< when to look again at a head that lacks resources; 0: none does
+    Tick again_ = 0; ///< when to look again at a head that lacks resources, or has come back; 0: none does
     static constexpr unsigned kHeads = 8;
     Tick heads_[kHeads];           ///< when the first messages of buffers that in_ports read are due
     Message *cause_ = &no_message; ///< never null, so that recording and sending need no test
@@ -224,7 +224,18 @@ class AbstractController : public Component {
             least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - from);
         return static_cast<std::int64_t>(least) < 0 ? kNever : now_ + 1 + static_cast<Tick>(least);
     }
-    void look_again_next_cycle() { again_ = clock_.after(1); }
+    void look_again_next_cycle() {
+        if (again_ != now_)
+            again_ = clock_.after(1);
+    }
+    /// Stalled messages have come back to a buffer while the controller runs, which nearly always polls it again. If a
+    /// message is still due at the end, because of `transitions_per_cycle` or a stall, it wakes again in this tick.
+    void woken() { again_ = now_; }
+    /// No in_port has a message before tick `next`: there is nothing to look at again.
+    Tick rest_until(Tick next) {
+        again_ = 0;
+        return next;
+    }
     Tick due(const MessageBuffer &b, Tick soonest) const {
         const Tick t = b.head_tick();
         return t > now_ && t < soonest ? t : soonest;
@@ -331,12 +342,16 @@ class AbstractController : public Component {
     [[gnu::noinline]] void wake_stalled(Addr line) {
         for (MessageBuffer *b : in_buffers_)
             if (!b->isStallMapEmpty())
-                b->wake(line, now_);
+                b->wake(line);
     }
     void wake_all_buffers() {
+        if (stalled_)
+            wake_all_stalled();
+    }
+    [[gnu::noinline]] void wake_all_stalled() {
         for (MessageBuffer *b : in_buffers_)
             if (!b->isStallMapEmpty())
-                b->wake_all(now_);
+                b->wake_all();
     }
     /// Called before a line changes: wakes a core that sleeps until then.
     inline void before_change(Addr line);

@@ -121,7 +121,7 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
     put(m, arrival);
 }
 
-bool MessageBuffer::wake(Addr line, Tick now) {
+bool MessageBuffer::wake(Addr line) {
     // From the youngest to the oldest, each goes before all others of its tick, so that they come back in their order.
     // Messages that remain stalled move up to those that are younger than all woken ones; then the front is erased.
     std::size_t i = stalled_.size();
@@ -140,11 +140,11 @@ bool MessageBuffer::wake(Addr line, Tick now) {
     *stalls_ -= static_cast<unsigned>(kept);
     stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
     if (consumer)
-        consumer->arrive(now);
+        consumer->woken();
     return true;
 }
 
-bool MessageBuffer::wake_all(Tick now) {
+bool MessageBuffer::wake_all() {
     const bool any = !stalled_.empty();
     for (std::size_t i = stalled_.size(); i-- > 0;)
         queue_.insert_early(stalled_[i].tick, stalled_[i].message);
@@ -152,7 +152,7 @@ bool MessageBuffer::wake_all(Tick now) {
     stalled_.clear();
     note_head();
     if (any && consumer)
-        consumer->arrive(now);
+        consumer->woken();
     return any;
 }
 

@@ -124,9 +124,10 @@ class MessageBuffer {
         queue_.pop();
         note_head();
     }
-    /// Puts the messages stalled for `line` back, before younger ones. True if there were any.
-    bool wake(Addr line, Tick now);
-    bool wake_all(Tick now);
+    /// Puts the messages stalled for `line` back, before younger ones. True if there were any. The consumer calls this
+    /// while it runs.
+    bool wake(Addr line);
+    bool wake_all();
 
     bool isEmpty() const { return queue_.empty(); }
     bool isStallMapEmpty() const { return stalled_.empty(); }

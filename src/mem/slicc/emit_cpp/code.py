@@ -328,7 +328,7 @@ class Code:
             self.out(f"{self.buffer(s.port)}.stall({self.expr(s.address)});")
 
     def _WakeupPort(self, s: ast.WakeupPort) -> None:
-        self.out(f"{self.buffer(s.port)}.wake({self.expr(s.address)}, now_);")
+        self.out(f"{self.buffer(s.port)}.wake({self.expr(s.address)});")
 
     def _CheckAllocate(self, s: ast.CheckAllocate) -> None:
         pass  # a resource of the transition

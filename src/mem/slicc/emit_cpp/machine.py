@@ -320,7 +320,7 @@ class MachineEmitter(HookCalls):
             if m.in_ports:
                 out("after_transition:")
                 if not without and not needs_no_message(m):
-                    out(f"if (const Tick next = first_head({len(heads)}); next > now_) return next; // no port is ready")
+                    out(f"if (const Tick next = first_head({len(heads)}); next > now_) return rest_until(next); // no port is ready")
                 with out.block("if (++transitions_ >= transitions_per_cycle)"):
                     out("look_again_next_cycle();\nreturn next_due();")
                 out("goto again;")

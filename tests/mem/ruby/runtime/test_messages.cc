@@ -122,8 +122,8 @@ TEST_F(Buffered, StalledMessagesComeBackBeforeYoungerOnesInTheirOrder) {
     static_assert(intToTick(2) == 2000);    // picoseconds
     EXPECT_EQ(buffer.held(), 4);
     EXPECT_TRUE(buffer.hasStalledMsg(64));
-    EXPECT_FALSE(buffer.wake(128, 9));
-    EXPECT_TRUE(buffer.wake(64, 9));
+    EXPECT_FALSE(buffer.wake(128));
+    EXPECT_TRUE(buffer.wake(64));
     for (int i = 1; i <= 4; ++i)
         EXPECT_EQ(take(9), i);
 }
@@ -133,12 +133,12 @@ TEST_F(Buffered, WakingALineLeavesTheStalledMessagesOfOtherLinesInTheirOrder) {
         put(i, i);
         buffer.stall(i == 2 || i == 4 ? 64 : 128);
     }
-    EXPECT_TRUE(buffer.wake(64, 9));
+    EXPECT_TRUE(buffer.wake(64));
     for (int i : {2, 4})
         EXPECT_EQ(take(9), i);
     EXPECT_FALSE(buffer.hasStalledMsg(64));
     EXPECT_EQ(buffer.getStallMapSize(), 1);
-    EXPECT_TRUE(buffer.wake(128, 9));
+    EXPECT_TRUE(buffer.wake(128));
     for (int i : {1, 3, 5, 6})
         EXPECT_EQ(take(9), i);
     EXPECT_TRUE(buffer.isStallMapEmpty());
@@ -161,7 +161,7 @@ TEST_F(Buffered, ABoundedBufferCountsWaitingAndStalledMessages) {
     put(2, 2, 64);
     buffer.stall(64);
     EXPECT_FALSE(buffer.areNSlotsAvailable(1, 0));
-    buffer.wake_all(3);
+    buffer.wake_all();
 }
 
 TEST(WriteMask, CountsAndCombinesBytes) {
