@@ -236,10 +236,8 @@ void CacheMemory::deallocate(Addr a) {
     if (cursor_.head)
         heads_.free(cursor_.head, e->slot - cursor_.set * g_.ways);
     cursor_.full = false;
-    if (is_victim)
-        cursor_.victim_line = kNoTag - 1;
-    else
-        cursor_.entry = nullptr;
+    // Both lines remain known, now as absent: allocate() moves the cursor to the line that it takes.
+    (is_victim ? cursor_.victim : cursor_.entry) = nullptr;
     if (port)
         port->forget(line);
 }

@@ -164,7 +164,7 @@ class CacheMemory {
         Addr line = kNoTag - 1;
         AbstractCacheEntry *entry = nullptr;  ///< of the line; null: it is not present
         Addr victim_line = kNoTag - 1;        ///< the line of the set that cacheProbe() gave last
-        AbstractCacheEntry *victim = nullptr; ///< its entry
+        AbstractCacheEntry *victim = nullptr; ///< its entry; null: it has left
         SetHeads::Head head = nullptr;        ///< of the set, if it has one
         unsigned set = 0;
         unsigned free_slot = kNoSlot; ///< the only free slot of the set, if that is certain

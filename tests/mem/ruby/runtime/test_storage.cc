@@ -126,7 +126,9 @@ void agrees_with_a_map(unsigned sets, unsigned ways, const char *policy) {
             if (rng.below(2))
                 continue;
             remove(victim, set);
+            ASSERT_EQ(cache.lookup(victim), nullptr);
             ASSERT_TRUE(cache.cacheAvail(a));
+            ASSERT_EQ(cache.lookup(victim), nullptr);
             const Addr placed = rng.below(2) ? a : victim;
             model[placed] = cache.allocate(placed, NewEntry<Entry>{});
             ++in_set[set];
