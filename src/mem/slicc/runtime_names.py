@@ -12,9 +12,9 @@ MEMBERS = frozenset("""
     forget_line found_entry functional_read get_mask head head_for head_ready if_pure in index_of info init is_element kept_by
     located look_again_next_cycle lookup_or_make mask_bits name new_message next_address next_due next_head no_cause
     no_transition not_in number_of_set permission poll present probe_hit protocol_assert protocol_error pure_hit reads
-    recycle_head remainder_of remove_from rest_until select_bits send send_only_to set_block_size set_cache set_directory
-    set_dma_sequencer set_mask set_place set_sequencer set_value set_what settled shift_left shift_right stall_head state_of
-    take taken_by_one tbes_in_use test_byte traced victim_of view wake_entry
+    recycle_head remainder_of remove_from rest_until select_bits send send_inside send_only_to set_block_size set_cache
+    set_directory set_dma_sequencer set_mask set_place set_sequencer set_value set_what settled shift_left shift_right
+    stall_head state_of take taken_by_one tbes_in_use test_byte traced victim_of view wake_entry
 """.split())
 """Members and functions that controllers, or functions outside of machines, call."""
 _LOCALS = frozenset({"state", "next", "event"})

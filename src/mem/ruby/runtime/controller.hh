@@ -303,6 +303,13 @@ class AbstractController : public Component {
     }
     [[gnu::always_inline]] void send_on(MessageBuffer &b, Message *m, std::int64_t latency) {
         Tick arrival = clock_.after(latency);
+        note_sending(b, m, arrival);
+        if (__builtin_expect(trace != nullptr, 0))
+            arrival = traced_sending(*m, arrival);
+        b.enqueue(m, arrival);
+    }
+    /// Gives a message its history and tells the requestor of it.
+    [[gnu::always_inline]] void note_sending(const MessageBuffer &b, Message *m, Tick arrival) {
         m->source = node;
         m->vnet = b.vnet;
         m->inherit(*cause_);
@@ -312,9 +319,6 @@ class AbstractController : public Component {
         if (m->txn_core != core && m->txn_core != 0xffff &&
             (m->carries_data ? !cause_->carries_data : kTold >> m->size_type & 1 || m->type == MemoryMsg::kType))
             tell_requestor(*m);
-        if (__builtin_expect(trace != nullptr, 0))
-            arrival = traced_sending(*m, arrival);
-        b.enqueue(m, arrival);
     }
     /// By bit: sizes of messages without data that an access's record counts as probes. (From a read of DRAM, the
     /// record takes the home's state.)

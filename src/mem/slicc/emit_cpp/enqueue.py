@@ -53,7 +53,13 @@ def enqueue(to: Code, s: ast.Enqueue) -> None:
     if sole is not None:
         out(f"send_only_to({to.buffer(s.port)}, &out_msg, only_, {latency});")
     else:
-        out(f"send({to.buffer(s.port)}, &out_msg, {latency});")
+        out(f"{'send_inside' if to.located and is_inside(s) else 'send'}({to.buffer(s.port)}, &out_msg, {latency});")
+
+
+def is_inside(s: ast.Enqueue) -> bool:
+    """Whether a message goes into a buffer of the machine that has no part of the network behind it."""
+    buffer = s.port.decl.buffer.decl if isinstance(s.port.decl, ast.Port) else None
+    return isinstance(buffer, ast.Param) and buffer.is_buffer and buffer.network is None
 
 
 def looked_up_first(body: list[ast.Stmt], sole: ast.Stmt | None) -> list[ast.Stmt]:
