@@ -11,7 +11,8 @@ import pytest
 
 from slicc import cli
 from slicc.compile import compile_protocol
-from slicc.emit_cpp.code import CHECKED_ON_ENGINE, CHECKED_OPERATORS, MASK_CHECKS
+from slicc.emit_cpp.code import CHECKED_ON_ENGINE, MASK_CHECKS
+from slicc.emit_cpp.places import CHECKED_OPERATORS
 from slicc.runtime_names import MEMBERS
 
 FOLDER = Path(__file__).parent / "protocols"
@@ -57,7 +58,7 @@ def line_of(part: str, text: str) -> int:
 
 def test_a_peek_with_wake_up_wakes_the_messages_that_wait_for_the_address(tmp_path: Path) -> None:
     text = cache(tmp_path, ("cache", "peek(response_in, Msg) {", 'peek(response_in, Msg, wake_up="addr") {'))
-    assert re.search(r"head<Msg>\(responseIn\);\s*at\(.*\);\s*wakeUpBuffers\(in_msg.addr\);\s*at\(.*\);\s*cause\(responseIn\);", text)
+    assert re.search(r"head<Msg>\(responseIn\);\s*// at\(.*\);\s*wakeUpBuffers\(in_msg.addr\);\s*at\(.*\);\s*cause\(responseIn\);", text)
 
 
 def test_a_request_whose_peek_wakes_messages_is_no_pure_hit(tmp_path: Path) -> None:
@@ -248,8 +249,21 @@ def test_the_initial_value_is_also_outside_the_values_that_a_protocol_adds(tmp_p
 
 def test_the_error_of_an_assertion_shows_no_checks_of_the_generated_code(tmp_path: Path) -> None:
     change, _ = new_at_start("void half(TBE given) { assert(given.Pending / 2 == 1); }")
-    assert 'protocol_assert((divide(present(given, "given")->Pending, 2) == 1), "assertion failed: ((given->Pending / 2) == 1)", ' in cache(
-        tmp_path, change)
+    assert re.search(r'protocol_assert\(\(divide\(present\(given, "given", here\(.*\)\)->Pending, 2\) == 1\), '
+                     r'"assertion failed: \(\(given->Pending / 2\) == 1\)", ', cache(tmp_path, change))
+
+
+@pytest.mark.parametrize("statements, recorded", [
+    ("TBEs.allocate(address);", True),
+    ("wakeUpBuffers(address);", False),
+    ("tbe.Pending := 1;", False),  # a null handle records its own place
+    ("tbe.Pending := 1 / tbe.Pending;", True),
+    ("assert(is_valid(tbe));", False),
+])
+def test_a_statement_records_its_place_if_it_can_fail_in_the_runtime(tmp_path: Path, statements: str, recorded: bool) -> None:
+    change, _ = new_at_start(f"void mine(TBE tbe, Addr address) {{ {statements} }}")
+    body = cache(tmp_path, change).split("void mine(")[1].split("\n")[1]
+    assert body.strip().startswith('at("' if recorded else '// at("')
 
 
 def test_a_handle_as_a_parameter_is_a_pointer_also_with_a_reference_sign(tmp_path: Path) -> None:

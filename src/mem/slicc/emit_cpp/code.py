@@ -13,6 +13,7 @@ from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
 from ..runtime_names import own, own_function
 from .enqueue import enqueue
+from .places import CHECKED_OPERATORS, records_place
 from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 
 #: The last line of a file that errors can name (LocatedController::kBitsOfLine).
@@ -21,9 +22,7 @@ LAST_LINE = (1 << 20) - 1
 MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
                "count": "count_bytes", "setBlockSize": "set_block_size"}
 
-#: The function that checks the operands of an operator, or of a function (by name and number of arguments) in models and on the
-#: engine. The checks fail where C++ does not define the result.
-CHECKED_OPERATORS = {"/": "divide", "%": "remainder_of", "<<": "shift_left", ">>": "shift_right"}
+#: The same as CHECKED_OPERATORS for a function, by name and number of arguments.
 CHECKED_CALLS = {("mod", 2): "remainder_of"}
 CHECKED_ON_ENGINE = {**CHECKED_CALLS, ("bitSelect", 3): "select_bits", ("maskLowOrderBits", 2): "mask_bits",
                      ("makeLineAddress", 2): "mask_bits"}
@@ -45,6 +44,10 @@ class Code:
         self.located = located and probe is None
         # The files that these statements are in, for the controller's table of files.
         self.files: dict[str, None] = {}
+        # The statement that is being written; null handles and failed assertions record its place.
+        self.statement: ast.Stmt | None = None
+        # C++ text for the beginning of the next nested block.
+        self.opening = ""
         # The same checks where there is no controller: in functions of messages, and outside of machines.
         self.checked = checked
         # Buffers with several in_ports, each of which takes one type of message and leaves the others to the other in_ports. Set
@@ -100,7 +103,7 @@ class Code:
         if "added" in e.field.pairs:  # added to a message of the engine by the extra prelude; the engine's message has no such field
             return f"{c_type(e.field.type)}{{{initial(e.field)}}}"
         if self.located and self.is_pointer(e.object) and e.object.type is not None and e.object.type.is_handle:
-            return f"present({self.expr(e.object)}, {quoted(shown(e.object))})->{c_field(e.field)}"
+            return f"{self.present(e.object)}->{c_field(e.field)}"
         return f"{self.expr(e.object)}{'->' if self.is_pointer(e.object) else '.'}{c_field(e.field)}"
 
     def _Call(self, e: ast.Call) -> str:
@@ -166,8 +169,18 @@ class Code:
                 line = f"{has}({self.object(target)}, kept_by({self.object(target)}, {args[0]}))"
                 return f"{self.expr(target)}{arrow}{e.name}({', '.join([line, *args[1:]])})"
         if target.type is not None and target.type.is_handle and self.is_pointer(target):
-            return f"present({self.expr(target)}, {quoted(shown(target))})->{e.name}({self.passed(e.method, e.args)})"
+            return f"{self.present(target)}->{e.name}({self.passed(e.method, e.args)})"
         return None
+
+    def present(self, handle: ast.Expr) -> str:
+        """A handle that must not be null."""
+        where = "" if self.statement is None else f", {self.here(self.statement)}"
+        return f"present({self.expr(handle)}, {quoted(shown(handle))}{where})"
+
+    def here(self, s: ast.Stmt) -> str:
+        """The place of a statement, as a number."""
+        self.files[s.loc.file_name] = None
+        return f"here({quoted(s.loc.file_name)}, {min(s.loc.line, LAST_LINE)})"
 
     def has_slots(self, resource: ast.Resource, slots: int) -> str:
         """Whether an out_port or a table has this many free slots now. gem5 checks the slots at the same moment."""
@@ -226,7 +239,9 @@ class Code:
     # ------------------------------------------------------------------------------------------------- statements
 
     def block(self, statements: list[ast.Stmt]) -> None:
+        around = self.statement
         for s in statements:
+            self.statement = s
             if self.probe is not None and not isinstance(s, (ast.If, ast.Trigger)) and not probe_executes(s, self.probe):
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return nullptr;")
@@ -234,6 +249,7 @@ class Code:
             if (self.located or self.checked) and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
                 self.out(place(s, self.files) if self.records_places and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
+        self.statement = around
 
     def function(self, f: ast.Function) -> None:
         """The body of a function. In a protocol from outside, its end without a value is an error, not what C++ makes of it."""
@@ -255,6 +271,8 @@ class Code:
 
     def can_fail(self, s: ast.Stmt) -> bool:
         """Whether a statement, apart from nested statements, can end in an error that has to name its place."""
+        if self.located:
+            return records_place(s)
         plain = (ast.Name, ast.Literal, ast.EnumRef, ast.IsValid, ast.Unary, ast.Binary)
         return not isinstance(s, (ast.If, ast.Return, ast.LocalVar, ast.Assign)) or any(
             not isinstance(e, plain) and not (isinstance(e, ast.Member) and not self.is_pointer(e.object))
@@ -298,6 +316,9 @@ class Code:
 
     def nested(self, body: list[ast.Stmt]) -> None:
         self.out.depth += 1
+        if self.opening:
+            self.out(self.opening)
+            self.opening = ""
         self.block(body)
         self.out.depth -= 1
 
@@ -393,7 +414,7 @@ class Code:
         if self.probe is not None:
             return
         condition = self.expr(s.condition)
-        where = f"{quoted(s.loc.file_name)}, {s.loc.line}"
+        where = f"{quoted(s.loc.file_name)}, {s.loc.line}" + (f", {self.here(s)}" if self.located else "")
         self.out(f"protocol_assert({condition}, {quoted('assertion failed: ' + self.unchecked(s.condition))}, {where});")
 
     def _DebugPrint(self, s: ast.DebugPrint) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import ast
+from .places import records_place
 from .traits import acts_itself
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def in_ports(to: MachineEmitter) -> None:
         buffer = code.buffer(port.buffer)
         code.shared = frozenset({buffer} & shared.keys())
         with out.block("try" if buffer in shared else ""):
-            to.says_where("in_port", port)
+            if to.program.foreign and begins_with_message(port):
+                code.opening = to.naming("in_port", port)
+            else:
+                to.says_where("in_port", port)
             code.is_cause = acts_itself(port.body)
             if code.is_cause:  # until the in_port peeks at a message, what it does is for none
                 out("no_cause();")
@@ -36,6 +40,14 @@ def in_ports(to: MachineEmitter) -> None:
             out(f"catch (const OfAnotherType &) {{ ++left_{buffer}_; }}")
     for buffer, count in shared.items():
         out(f"taken_by_one({buffer}, left_{buffer}_, {count});")
+
+
+def begins_with_message(port: ast.InPort) -> bool:
+    """Whether an in_port does nothing that can fail, unless a condition holds: nearly always that a message is there."""
+    match [s for s in port.body if not isinstance(s, (ast.DebugPrint, ast.Comment))]:
+        case [ast.If(branches=[(_, [_, *_])], otherwise=None) as only]:
+            return not records_place(only)
+    return False
 
 
 def shared_buffers(to: MachineEmitter) -> dict[str, int]:

@@ -206,9 +206,10 @@ class MachineEmitter(HookCalls):
 
     def place_setters(self) -> None:
         if self.program.foreign:
-            self.out("void at(NumberIn<kFiles> file, std::uint32_t line) { set_place(file.number, line); }")
-            with self.out.block("void in(NumberIn<kWhats> what, NumberIn<kFiles> file, std::uint32_t line)"):
-                self.out("set_what(what.number);\nat(file, line);")
+            with self.out.block("static consteval std::uint32_t here(NumberIn<kFiles> file, std::uint32_t line)"):
+                self.out("return place_number(file.number, line);")
+            self.out("void at(NumberIn<kFiles> file, std::uint32_t line) { set_place(place_number(file.number, line)); }")
+            self.out("void in(NumberIn<kWhats> what) { set_what(what.number); }")
 
     def members(self) -> None:
         out, m = self.out, self.machine
@@ -333,8 +334,12 @@ class MachineEmitter(HookCalls):
     def says_where(self, what: str, node: ast.Action | ast.InPort) -> None:
         """For a protocol from outside, records which action or in_port is running."""
         if self.program.foreign:
-            self.whats[f"{what} {node.name}"] = None
-            self.out(place(node, self.files, f"{what} {node.name}"))
+            self.out(self.naming(what, node))
+
+    def naming(self, what: str, node: ast.Action | ast.InPort) -> str:
+        """The C++ statement with which an action or in_port of a protocol from outside begins."""
+        self.whats[f"{what} {node.name}"] = None
+        return f"in({quoted(f'{what} {node.name}')});"
 
     def dispatch(self) -> None:
         """One function for each event, and one that takes any event where a trigger needs it."""

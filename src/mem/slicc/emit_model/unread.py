@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import ast
-from ..emit_cpp.code import CHECKED_OPERATORS
+from ..emit_cpp.places import CHECKED_OPERATORS
 from ..emit_cpp.writer import c_field
 
 MUTATORS = frozenset({"add", "remove", "clear", "addNetDest", "removeNetDest", "broadcast", "setNetDest", "setSize", "addSet",

@@ -163,7 +163,10 @@ class LocatedController : public AbstractController {
   protected:
     // Where the protocol is at work, as numbers, because every statement sets them.
     const char *const *whats_ = nullptr, *const *files_ = nullptr; ///< their names
-    void set_place(std::uint32_t file, std::uint32_t line) { place_ = file << kBitsOfLine | line; }
+    static constexpr std::uint32_t place_number(std::uint32_t file, std::uint32_t line) {
+        return file << kBitsOfLine | line;
+    }
+    void set_place(std::uint32_t where) { place_ = where; }
     void set_what(std::uint32_t number) { what_ = number; }
     std::string where(bool with_machine) const {
         const std::string machine = with_machine ? "machine " + name() + ", " : "";
@@ -191,10 +194,26 @@ class LocatedController : public AbstractController {
                                                              Addr line = ProtocolError::kNoLine) {
         throw ProtocolError(what, line);
     }
-    template <class T> static T *present(T *p, const char *what) {
+    [[noreturn, gnu::cold, gnu::noinline]] void absent(const char *what, std::uint32_t where) {
+        set_place(where);
+        wrong(std::string(what) + " is null: expected is_valid(..) before its fields are used");
+    }
+    // What fails here records its own place, so that no statement has to do so because of it.
+    template <class T> T *present(T *p, const char *what, std::uint32_t where) {
         if (__builtin_expect(p == nullptr, 0))
-            wrong(std::string(what) + " is null: expected is_valid(..) before its fields are used");
+            absent(what, where);
         return p;
+    }
+    template <class T> T *present(T *p, const char *what) { return present(p, what, place_); }
+    [[noreturn, gnu::cold, gnu::noinline]] void failed_at(std::uint32_t where, const char *what, const char *file,
+                                                          int line) {
+        set_place(where);
+        assertion_failed(what, file, line);
+    }
+    [[gnu::always_inline]] void protocol_assert(bool ok, const char *what, const char *file, int line,
+                                                std::uint32_t where) {
+        if (__builtin_expect(!ok, 0))
+            failed_at(where, what, file, line);
     }
     void must_be_ready(const MessageBuffer &b, const char *verb) const {
         if (__builtin_expect(!b.isReady(now_), 0))
