@@ -266,6 +266,15 @@ def test_a_statement_records_its_place_if_it_can_fail_in_the_runtime(tmp_path: P
     assert body.strip().startswith('at("' if recorded else '// at("')
 
 
+def test_assertions_in_a_row_look_up_once_what_they_are_certain_to_look_up(tmp_path: Path) -> None:
+    has = "cache.isTagPresent(a)"
+    change, _ = new_at_start(f"void mine(Addr a) {{ assert(({has} && {has}) == false); assert({has}); TBEs.allocate(a); assert({has}); }}")
+    body = cache(tmp_path, change).split("void mine(")[1].split("\n    }\n")[0]
+    assert body.count("made1_ = cache->isTagPresent(a);") == 1 and "made2_" not in body
+    assert "protocol_assert(((made1_ && made1_) == false), " in body and "protocol_assert(made1_, " in body
+    assert body.index("TBEs.allocate(a);") < body.index("protocol_assert(cache->isTagPresent(a), ")
+
+
 def test_a_handle_as_a_parameter_is_a_pointer_also_with_a_reference_sign(tmp_path: Path) -> None:
     """gem5 ignores the sign with a warning, too."""
     change, where = new_at_start("bool known(TBE & tbe, const Entry & e) { return is_valid(tbe) && is_valid(e); }")

@@ -14,6 +14,7 @@ from ..hits import probe_evaluates, probe_executes
 from ..runtime_names import own, own_function
 from .enqueue import enqueue
 from .places import CHECKED_OPERATORS, records_place
+from .repeated import Key, assertions, key, repeated
 from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 
 #: The last line of a file that errors can name (LocatedController::kBitsOfLine).
@@ -46,6 +47,9 @@ class Code:
         self.files: dict[str, None] = {}
         # The statement that is being written; null handles and failed assertions record its place.
         self.statement: ast.Stmt | None = None
+        # Variables with the results of look-ups that hold until the end of a row of assertions.
+        self.made: dict[Key, str] = {}
+        self.variables = 0
         # C++ text for the beginning of the next nested block.
         self.opening = ""
         # The same checks where there is no controller: in functions of messages, and outside of machines.
@@ -73,6 +77,8 @@ class Code:
         return self.buffer(name.decl.buffer) if isinstance(name.decl, ast.Port) else name.name
 
     def expr(self, e: ast.Expr) -> str:
+        if self.made and (made := self.made.get(key(e) or ())):
+            return made
         text: str = getattr(self, "_" + type(e).__name__)(e)
         return text
 
@@ -240,8 +246,12 @@ class Code:
 
     def block(self, statements: list[ast.Stmt]) -> None:
         around = self.statement
-        for s in statements:
+        for i, s in enumerate(statements):
             self.statement = s
+            if self.located and isinstance(s, ast.Assert) and not self.made:
+                self.make_once(repeated(assertions(statements, i)))
+            elif not isinstance(s, (ast.Assert, ast.DebugPrint, ast.Comment)):
+                self.made = {}
             if self.probe is not None and not isinstance(s, (ast.If, ast.Trigger)) and not probe_executes(s, self.probe):
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return nullptr;")
@@ -249,7 +259,15 @@ class Code:
             if (self.located or self.checked) and not isinstance(s, (ast.DebugPrint, ast.Comment, ast.CheckAllocate)) and s.loc.line:
                 self.out(place(s, self.files) if self.records_places and self.can_fail(s) else "// " + place(s))
             getattr(self, "_" + type(s).__name__)(s)
-        self.statement = around
+        self.statement, self.made = around, {}
+
+    def make_once(self, lookups: dict[Key, ast.Expr]) -> None:
+        """Writes variables for the results of look-ups."""
+        for lookup, e in lookups.items():
+            self.variables += 1
+            name = f"made{self.variables}_"
+            self.out(f"const auto {name} = {self.expr(e)};")
+            self.made[lookup] = name
 
     def function(self, f: ast.Function) -> None:
         """The body of a function. In a protocol from outside, its end without a value is an error, not what C++ makes of it."""
