@@ -192,7 +192,7 @@ class AbstractController : public Component {
         now_ = t;
         again_ = 0;
         if (crossing_to_here)
-            crossing->grant_inline(t); // puts the messages that have arrived into their buffers
+            crossing->grant_arrived(t); // puts the messages that have arrived into their buffers
     }
     /// Registers buffer b, once for all in_ports that read it. The tick of its head is kept in heads_[place].
     void reads(MessageBuffer &b, unsigned place) {
@@ -417,8 +417,8 @@ class AbstractController : public Component {
     friend class DMASequencer;
 };
 
-[[gnu::always_inline]] inline void Crossing::grant_inline(Tick before) {
-    while (waiting.front_tick() < before)
+[[gnu::always_inline]] inline void Crossing::grant_arrived(Tick now) {
+    for (Tick entry; (entry = waiting.front_tick()) < now && std::max(entry, free_at) + latency <= now;)
         grant_first();
 }
 

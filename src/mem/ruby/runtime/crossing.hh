@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages to controllers of a chip that wait at a port of its crossbar. The port serves them in the order of
 // their entry. When simulated time has reached a tick, all messages that enter before that tick are known. The port
-// therefore need not arbitrate at each entry. It grants the waiting messages when the receiving controller wakes (at
-// the earliest tick at which a message can arrive), when the router passes a message to the same port, and when
-// statistics are read. Ticks and order are the same as with a grant at each entry.
+// therefore need not arbitrate at each entry. When the receiving controller wakes (at the earliest tick at which a
+// message can arrive), it grants the messages that have arrived; when the router passes a message to the same port, and
+// when statistics are read, all that have entered. Ticks and order are the same as with a grant at each entry.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,9 @@ struct Crossing {
         if (waiting.front_tick() < before)
             grant_before(before);
     }
-    void grant_inline(Tick before); ///< the same without a call, where a controller wakes
+    /// Grants those of them that arrive by now, where a controller wakes. The others wait here, not behind them in a
+    /// buffer, so that buffers hardly ever hold several messages.
+    void grant_arrived(Tick now);
     void grant_before(Tick before);
     /// Grants the first waiting message.
     void grant_next();
