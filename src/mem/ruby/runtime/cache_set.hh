@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tags and order of a cache array's wide sets, apart from the entries, in one or two host lines a set: 16 bits of each
-// way's tag, compared eight at a time, and the taken ways in their order, the next one to be replaced first. A byte of the
-// order is the number of a way; the bytes behind the last taken way are kNoWay.
+// way's tag, compared eight at a time, the taken ways in their order, the next one to be replaced first, and how many
+// they are. A byte of the order is the number of a way; what is behind the last taken way has no meaning.
 #pragma once
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -24,16 +25,15 @@ class SetHeads {
         vectors_ = (ways + kLanes - 1) / kLanes;
         blocks_ = (ways + kBlock - 1) / kBlock;
         order_at_ = std::size_t{vectors_} * kBlock;
-        last_at_ = order_at_ + ways - 1;
         last_vector_ = order_at_ - kBlock;
-        const std::size_t bytes = std::size_t{vectors_ + blocks_} * kBlock;
+        // The number of taken ways is in the order's last byte, if no way is there.
+        taken_at_ = order_at_ + std::size_t{blocks_} * kBlock - (ways % kBlock != 0);
+        const std::size_t bytes = taken_at_ + 1;
         stride_ = bytes <= kHostLine / 2 ? kHostLine / 2 : (bytes + kHostLine - 1) / kHostLine * kHostLine;
         // A shift reads one byte beyond the order: one host line more than the sets need.
         const std::size_t whole = stride_ * sets + kHostLine;
         heads_.reset(static_cast<std::byte *>(::operator new (whole, std::align_val_t{kHostLine})));
         std::memset(heads_.get(), 0, whole);
-        for (unsigned set = 0; set < sets; ++set)
-            std::memset(order(head(set)), kNoWay, std::size_t{blocks_} * kBlock);
     }
     bool none() const { return !heads_; }
 
@@ -41,14 +41,13 @@ class SetHeads {
     using Head = std::byte *;
     Head head(unsigned set) const { return heads_.get() + set * stride_; }
 
-    bool full(Head h) const { return std::to_integer<std::uint8_t>(h[last_at_]) != kNoWay; }
+    bool full(Head h) const { return taken(h) == ways_; }
     /// The way in front; the set is not empty.
     unsigned first(Head h) const { return order(h)[0]; }
     /// Calls f(way) from the first to the last.
     template <class F> void for_each(Head h, F &&f) const {
-        const std::uint8_t *o = order(h);
-        for (unsigned i = 0; i < ways_ && o[i] != kNoWay; ++i)
-            f(unsigned{o[i]});
+        for (unsigned i = 0; i < taken(h); ++i)
+            f(unsigned{order(h)[i]});
     }
 
     /// Ways whose bits of the tag equal a hint.
@@ -78,31 +77,21 @@ class SetHeads {
     /// Takes the way that has just left a full set.
     void take_back(Head h, unsigned way, std::uint16_t hint) {
         set_hint(h, way, hint);
-        order(h)[ways_ - 1] = static_cast<std::uint8_t>(way);
+        append(h, ways_ - 1, way);
     }
     /// Takes the lowest free way for a tag, as the last of the order; the set is not full.
     [[gnu::always_inline]] unsigned take(Head h, std::uint16_t hint) {
         const unsigned way = equal(h, 0).lowest();
         set_hint(h, way, hint);
-        std::uint8_t *const o = order(h);
-        // A line nearly always takes the place of one that has just left a full set.
-        const unsigned last = ways_ >= 2 && o[ways_ - 2] != kNoWay ? ways_ - 1 : position(o, kNoWay);
-        o[last] = static_cast<std::uint8_t>(way);
+        append(h, taken(h), way);
         return way;
     }
     [[gnu::always_inline]] void free(Head h, unsigned way) {
         set_hint(h, way, 0);
-        std::uint8_t *const o = order(h);
-        o[close_gap(o, way)] = kNoWay;
+        set_taken(h, close_gap(h, way));
     }
     /// Moves a taken way to the end of the order.
-    void move_to_end(Head h, unsigned way) {
-        std::uint8_t *const o = order(h);
-        const unsigned last = close_gap(o, way);
-        o[last] = static_cast<std::uint8_t>(way);
-    }
-
-    static constexpr std::uint8_t kNoWay = 0xff;
+    void move_to_end(Head h, unsigned way) { append(h, close_gap(h, way), way); }
 
   private:
     static constexpr unsigned kLanes = 8, kBlock = 16; ///< tags, and ways of the order, in a vector
@@ -112,8 +101,15 @@ class SetHeads {
     static void set_hint(Head h, unsigned way, std::uint16_t hint) {
         std::memcpy(h + way * sizeof hint, &hint, sizeof hint);
     }
-    /// Where a way is in the order, or where kNoWay begins; it is there.
-    static unsigned position(const std::uint8_t *order, std::uint8_t way) {
+    unsigned taken(Head h) const { return std::to_integer<unsigned>(h[taken_at_]); }
+    void set_taken(Head h, unsigned n) const { h[taken_at_] = static_cast<std::byte>(n); }
+    /// The order gets a way behind its first n, and ends there.
+    void append(Head h, unsigned n, unsigned way) const {
+        order(h)[n] = static_cast<std::uint8_t>(way);
+        set_taken(h, n + 1);
+    }
+    /// Where a way is in the order. Bytes behind the last taken way may be equal, but are not the first such ones.
+    static unsigned position(const std::uint8_t *order, unsigned way) {
         const auto *o = reinterpret_cast<const __m128i *>(order);
         const __m128i wanted = _mm_set1_epi8(static_cast<char>(way));
         unsigned k = 0, m;
@@ -121,33 +117,28 @@ class SetHeads {
             ++k;
         return k * kBlock + lowest(m);
     }
-    /// Takes a way out of the order, so that those behind it move up; returns the place behind them.
-    [[gnu::always_inline]] unsigned close_gap(std::uint8_t *o, unsigned way) {
-        const unsigned last = o[ways_ - 1] != kNoWay ? ways_ - 1 : position(o, kNoWay) - 1;
+    /// Takes a way out of the order, so that those behind it move up; returns how many remain. The number that the head
+    /// has is undefined from then on, because it may lie in a block that moves.
+    [[gnu::always_inline]] unsigned close_gap(Head h, unsigned way) const {
+        std::uint8_t *const o = order(h);
+        const unsigned last = taken(h) - 1;
         if (o[last] == way)
             return last;
-        if (o[0] == way) { // the next to be replaced: all the others move up
-            unsigned k = 0;
-            do
-                _mm_store_si128(reinterpret_cast<__m128i *>(o + k),
-                                _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k + 1)));
-            while ((k += kBlock) <= last);
-            o[blocks_ * kBlock - 1] = kNoWay;
-            return last;
+        unsigned k = 0;
+        if (o[0] != way) { // the next to be replaced is in front
+            const unsigned at = position(o, way);
+            k = at / kBlock * kBlock;
+            // Of its block, what lies before it stays.
+            const __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            const __m128i stays = _mm_cmplt_epi8(lanes, _mm_set1_epi8(static_cast<char>(at % kBlock)));
+            auto *const block = reinterpret_cast<__m128i *>(o + k);
+            const __m128i moved = _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k + 1));
+            _mm_store_si128(block, _mm_blendv_epi8(moved, _mm_load_si128(block), stays));
+            k += kBlock;
         }
-        const unsigned at = position(o, static_cast<std::uint8_t>(way));
-        unsigned k = at / kBlock;
-        // Of the first block, what lies before the gap stays.
-        const __m128i lanes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        const __m128i stays = _mm_cmplt_epi8(lanes, _mm_set1_epi8(static_cast<char>(at % kBlock)));
-        auto *block = reinterpret_cast<__m128i *>(o + k * kBlock);
-        const __m128i moved = _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k * kBlock + 1));
-        _mm_store_si128(block, _mm_blendv_epi8(moved, _mm_load_si128(block), stays));
-        while (++k <= last / kBlock) {
-            const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k * kBlock + 1));
-            _mm_store_si128(reinterpret_cast<__m128i *>(o + k * kBlock), v);
-        }
-        o[blocks_ * kBlock - 1] = kNoWay; // what came from beyond the order
+        for (; k <= last; k += kBlock)
+            _mm_store_si128(reinterpret_cast<__m128i *>(o + k),
+                            _mm_loadu_si128(reinterpret_cast<const __m128i *>(o + k + 1)));
         return last;
     }
 
@@ -156,7 +147,7 @@ class SetHeads {
     };
     std::unique_ptr<std::byte[], Free> heads_; ///< `stride_` bytes a set: tags, then the order
     std::size_t stride_ = 0, order_at_ = 0;
-    std::size_t last_at_ = 0, last_vector_ = 0; ///< of the order's last way, of the last tags
+    std::size_t taken_at_ = 0, last_vector_ = 0; ///< of the number of taken ways, of the last tags
     unsigned ways_ = 0, vectors_ = 0, blocks_ = 0;
 };
 
