@@ -134,8 +134,10 @@ void HyperTransport::open_direct_ways(const std::vector<AbstractController *> &c
         r->open_direct_ways(controllers);
     }
     slack_ = slack(controllers);
+    if (jitter_.on() && routers_.size() > Rounds::kMost)
+        slack_ = 0; // a delayed message relies on Rounds
     if (slack_ && routers_.size() <= Rounds::kMost)
-        rounds_ = std::make_unique<Rounds>(routers_.front()->queue(), routers_);
+        rounds_ = std::make_unique<Rounds>(routers_.front()->queue(), routers_, slack_);
     for (auto &r : routers_)
         r->set_slack(slack_, rounds_.get());
 }

@@ -49,8 +49,10 @@ void IdealNetwork::deliver(Message *m, NodeIndex node, Tick now) {
     m->account(Segment::queue, now);
     m->account(Segment::crossbar, now + latency_);
     Tick arrival = now + latency_;
-    if (jitter_.on())
-        arrival = jitter_.delay(*m, node, now, arrival);
+    if (jitter_.on()) {
+        jitter_.draw(*m, node, now);
+        arrival = jitter_.delay(*m, node, arrival);
+    }
     if (__builtin_expect(trace != nullptr, 0))
         arrival += trace->delivered(*m, node, arrival);
     m->account(Segment::queue, arrival);

@@ -96,6 +96,17 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     return sent(a) < sent(b);
 }
 
+/// A message with a random delay, for a controller of this chip, will arrive at tick `at`. The controller wakes only
+/// after the delay, so Rounds grants the port in time for the credit.
+[[gnu::noinline]] void Router::arrives_delayed(Message *m, AbstractController &to, Tick at) {
+    auto &port = static_cast<CrossbarPort &>(*to.crossing);
+    port.jitter->draw(*m, m->to, at);
+    to.arrive(m->delay +
+              port.enter_before(m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
+    if (m->delay != 0)
+        rounds_->hold(port, at);
+}
+
 /// m will arrive here at tick `at`; `took` is the time since its arrival at the previous router. A message to a
 /// controller of this chip needs no wake-up of this router: the credit for its buffer takes so long to return that it
 /// is early enough to send it when the controller wakes.
@@ -103,7 +114,8 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     m->entry = link.input;
     if (AbstractController *const c = direct_[m->to]) {
         c->note_crossing(*m);
-        // The message's random delay is left out here: the credit cannot wait that long.
+        if (__builtin_expect(c->crossing->jitter != nullptr, 0))
+            return arrives_delayed(m, *c, at);
         c->arrive(c->crossing->enter_before(
             m, at, [this, m](const Message *o) { return o->hops == 0 || sent_before(*m, *o); }));
         return;
@@ -125,8 +137,8 @@ Router::Router(EventQueue &queue, std::string name, Network &network, RouterComm
     return deadline();
 }
 
-Rounds::Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers)
-    : Component(queue, "routers", [](Component &c, Tick now) { static_cast<Rounds &>(c).wake(now); }) {
+Rounds::Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers, Tick slack)
+    : Component(queue, "routers", [](Component &c, Tick now) { static_cast<Rounds &>(c).wake(now); }), slack_(slack) {
     for (std::size_t i = 0; i < routers.size(); ++i)
         routers_[i] = routers[i].get();
 }
@@ -139,8 +151,32 @@ void Rounds::wake(Tick now) {
             active &= ~(bits & -bits); // what this router has sent to others may have set theirs
         next = std::min(next, t);
     }
+    if (!holding_.empty())
+        next = std::min(next, grant_held(now));
     if (next != kNever)
         schedule_no_later_than(next);
+}
+
+void Rounds::hold(CrossbarPort &port, Tick entry) {
+    if (!port.held) {
+        port.held = true;
+        holding_.push_back(&port);
+    }
+    schedule_no_later_than(entry + slack_);
+}
+
+/// Grants the messages that have entered the ports in the list. Returns when those that enter next must be granted;
+/// kNever: there are none.
+Tick Rounds::grant_held(Tick now) {
+    Tick next = kNever;
+    std::erase_if(holding_, [&](CrossbarPort *port) {
+        port->grant(now);
+        port->held = !port->waiting.empty();
+        if (port->held)
+            next = std::min(next, port->waiting.front_tick() + slack_);
+        return !port->held;
+    });
+    return next;
 }
 
 void Router::catch_up() {

@@ -20,24 +20,32 @@
 namespace moscope::ruby {
 
 class Router;
+struct CrossbarPort;
 
 /// One wake-up for all routers of a network whose wake-ups may be late by the same slack. Within the slack, a decision
 /// at one router has no effect on another, so all are brought up to date together, in any order.
 class Rounds final : public Component {
   public:
-    Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers);
+    Rounds(EventQueue &queue, const std::vector<std::unique_ptr<Router>> &routers, Tick slack);
     static constexpr std::size_t kMost = 64; ///< routers
 
     std::uint64_t active = 0; ///< routers, by bit, that have something to decide
-    /// Does not wake until a router asks for a wake-up again.
+    /// Does not wake for a router until it asks for a wake-up again.
     void rest() {
         active = 0;
-        schedule(kNever);
+        if (holding_.empty())
+            schedule(kNever);
     }
+    /// A message from a link enters a port at tick `entry`. Its receiver wakes so late, because of a random delay, that
+    /// the credit would return too late if the port were granted only then.
+    void hold(CrossbarPort &port, Tick entry);
 
   private:
     void wake(Tick now);
+    Tick grant_held(Tick now);
     std::array<Router *, kMost> routers_{}; ///< by number
+    Tick slack_;
+    std::vector<CrossbarPort *> holding_; ///< ports with such messages
 };
 
 /// What every router of a network shares.
@@ -63,6 +71,7 @@ struct CrossbarPort : Crossing {
     Router *router = nullptr;
     std::string name;
     unsigned router_number = 0;
+    bool held = false;                       ///< in the list of Rounds
     std::array<Counts, kMaxChannels> counts; ///< in addition to those in `kinds`
 
     /// All counts of a channel. Adds to `of_kinds` a router's counts for those messages that only `kinds` counts.
@@ -175,6 +184,7 @@ class Router final : public Component {
     void left_input(const Message &m, Tick at);
     bool sent_before(const Message &a, const Message &b) const;
     void arrives(Message *m, const Link &link, Tick at, Tick took);
+    void arrives_delayed(Message *m, AbstractController &to, Tick at);
     static void freed_behind(Link &link, Link::Channel &channel, bool data, Tick usable);
     static void freed_before_another(Link &link, Link::Channel &channel, bool data, Tick usable);
     void credit_returned(Link &link, Tick usable);
@@ -188,7 +198,8 @@ class Router final : public Component {
     std::uint32_t waiting_ = 0; ///< outputs with waiting packets
     Tick service_ = kNever;     ///< earliest `wake_at` of these
     Tick slack_ = 0;            ///< see set_slack()
-    std::vector<Way> way_;      ///< by controller
+    Rounds *rounds_ = nullptr;
+    std::vector<Way> way_; ///< by controller
     /// By controller (kMaxNodes: several). towards_: the link that leads to the controller. direct_: a controller of
     /// this chip, if a message that a link brings for it needs no wake-up of the router. Null otherwise.
     std::array<Link *, kMaxNodes + 1> towards_{};

@@ -33,16 +33,16 @@ void Router::add_port(const std::string &name) {
 CrossbarPort::Counts CrossbarPort::all(const RouterCommon &common, unsigned channel, ChannelStats *of_kinds) const {
     Counts n = counts[channel];
     for (unsigned v = 0; v < kVnets; ++v)
-        for (unsigned i = 0; common.channel_of_vnet[v] == channel && i < 2 * kHops; ++i) {
-            const unsigned hops = i / 2, with_data = i % 2;
-            const Kind &k = kinds[kind_number(v, hops, with_data)];
+        for (unsigned i = 0; common.channel_of_vnet[v] == channel && i < 2 * kColumns; ++i) {
+            const unsigned column = i / 2, with_data = i % 2;
+            const Kind &k = kinds[kind_number(v, column, with_data)];
             n.messages[with_data] += k.messages;
             n.wait += k.wait;
             if (!of_kinds)
                 continue;
-            if (hops == 0) // others have been counted where they entered
+            if (column == 0) // others have been counted where they entered
                 of_kinds->sent += k.messages;
-            of_kinds->delivered_by_hops[hops] += k.messages;
+            of_kinds->delivered_by_hops[column == kParts ? 0 : column] += k.messages;
             of_kinds->latency += k.latency;
         }
     return n;
@@ -142,6 +142,7 @@ void Router::add_remote(NodeIndex node, unsigned output) {
 
 void Router::set_slack(Tick slack, Rounds *rounds) {
     slack_ = ingress.slack = slack;
+    rounds_ = rounds;
     schedule(kNever);
     ingress.router = rounds ? static_cast<Component *>(rounds) : this;
     ingress.active = rounds ? &rounds->active : &ingress.alone;

@@ -36,7 +36,8 @@ inline void Router::count_entry(const Message &m) {
     ++stats[channel].sent;
 }
 
-/// Hands m to a controller of this chip; returns the tick at which it leaves the input.
+/// Hands m to a controller of this chip; returns the tick at which it leaves the input. expected: it has waited for the
+/// port, and the controller wakes for it.
 [[gnu::always_inline]] inline Tick Router::deliver(Message *m, NodeIndex node, Tick now, bool expected) {
     MessageBuffer *buffer = network_.from_network(node, m->vnet);
     if (__builtin_expect(!buffer, 0))
@@ -51,7 +52,9 @@ inline void Router::count_entry(const Message &m) {
     m->account(Segment::queue, start);
     m->account(Segment::crossbar, arrival);
     if (__builtin_expect(network_.jitter_.on(), 0)) {
-        arrival = network_.jitter_.delay(*m, node, now, arrival);
+        if (!expected)
+            network_.jitter_.draw(*m, node, now);
+        arrival = network_.jitter_.delay(*m, node, arrival);
         m->account(Segment::queue, arrival);
     }
     if (__builtin_expect(network_.trace != nullptr, 0)) {

@@ -156,19 +156,25 @@ class AbstractController : public Component {
     /// The same, with calls only at its end, so that it saves no registers.
     [[gnu::always_inline]] void enter_crossing_now(Message *m, Tick entry) {
         note_crossing(*m);
+        if (__builtin_expect(crossing->jitter != nullptr, 0))
+            return enter_delayed(m, entry);
         const Tick arrival = crossing->enter_last(m, entry);
         if (__builtin_expect(arrival == kNever, 0))
             enter_between(m, entry);
         else if (arrival < next_wake())
-            wake_for(*m, entry, arrival);
+            wake_for(arrival);
     }
     [[gnu::noinline]] void enter_between(Message *m, Tick entry) {
-        const Tick arrival = crossing->enter(m, entry);
-        arrive(arrival + crossing->foreseen_delay(*m, entry));
+        if (__builtin_expect(crossing->jitter != nullptr, 0))
+            return enter_delayed(m, entry);
+        arrive(crossing->enter(m, entry));
     }
-    [[gnu::noinline]] void wake_for(const Message &m, Tick entry, Tick arrival) {
-        wake_at(clock_.edge_at_or_after(arrival + crossing->foreseen_delay(m, entry)));
+    /// The same with a random delay.
+    [[gnu::noinline]] void enter_delayed(Message *m, Tick entry) {
+        crossing->jitter->draw(*m, node, entry);
+        arrive(crossing->enter(m, entry) + m->delay);
     }
+    [[gnu::noinline]] void wake_for(Tick arrival) { wake_at(clock_.edge_at_or_after(arrival)); }
     /// What the controller itself records about a message that enters the port.
     void note_crossing(const Message &m) {
         ++crossing_to_here;
@@ -431,13 +437,14 @@ class AbstractController : public Component {
     if (__builtin_expect((m->hops >= kHops) | m->entered | otherwise_, 0) || __builtin_expect(!buffer, 0))
         grant_otherwise(m, entry, buffer);
     else
-        pass(m, entry, *buffer, [](Tick earliest) { return earliest; });
+        pass(m, entry, *buffer, m->hops, [](Tick earliest) { return earliest; });
 }
 
 template <class Arrival>
-[[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of) {
+[[gnu::always_inline]] inline void Crossing::pass(Message *m, Tick entry, MessageBuffer &buffer, unsigned column,
+                                                  Arrival &&arrival_of) {
     const unsigned hops = m->hops;
-    Kind &k = kinds[kind_number(m->vnet, hops, m->carries_data)];
+    Kind &k = kinds[kind_number(m->vnet, column, m->carries_data)];
     const Tick across = latency; // read once: the compiler must assume that the writes below change it
     const Tick start = std::max(entry, free_at), arrival = arrival_of(start + across);
     free_at = start + occupancy(*m);

@@ -27,22 +27,22 @@ struct Crossing {
     static constexpr unsigned kVnets = 16;
     /// Messages that have crossed this many links or more are counted by the router alone.
     static constexpr unsigned kHops = 8;
+    static constexpr unsigned kParts = kHops, kColumns = kHops + 1;
     /// Counts of messages of one virtual network, with or without data, that have crossed the same number of links.
+    /// Parts of a message to several controllers of the chip, whose entry the router has counted, have a column of
+    /// their own.
     struct Kind {
         std::uint64_t messages = 0;
         Tick wait = 0;
         Tick latency = 0; ///< since their entry, or since the last link brought them here
     };
-    /// By virtual network, up to the last one in use, then by links crossed; without data, with data (kind_number()).
+    /// By virtual network, up to the last one in use, then by column: links crossed, or kParts; without data, with data
+    /// (kind_number()).
     std::vector<Kind> kinds;
     std::array<Tick, 2 * std::size_t{kVnets}> occupancies{}; ///< by virtual network; without data, with data
     AbstractController *const *controllers = nullptr;        ///< of this chip, by node
     /// Delays messages, if there is one.
     Jitter *jitter = nullptr;
-    /// A lower bound of a message's random delay, known when it enters.
-    Tick foreseen_delay(const Message &m, Tick entry) const {
-        return __builtin_expect(jitter != nullptr, 0) ? jitter->foreseen(m, m.to, entry) : 0;
-    }
     /// While messages are traced, the network hands on each message.
     void set_traced(bool on) {
         traced_ = on;
@@ -53,8 +53,8 @@ struct Crossing {
     /// A message from a link leaves the buffer behind that link.
     void (*left_input)(Crossing &, const Message &m, Tick at) = nullptr;
 
-    static constexpr unsigned kind_number(unsigned vnet, unsigned hops, bool with_data) {
-        return 2 * (vnet * kHops + hops) + with_data;
+    static constexpr unsigned kind_number(unsigned vnet, unsigned column, bool with_data) {
+        return 2 * (vnet * kColumns + column) + with_data;
     }
     /// How long the port is busy with m.
     Tick occupancy(const Message &m) const { return occupancies[2u * m.vnet + m.carries_data]; }
@@ -71,9 +71,10 @@ struct Crossing {
     /// Grants the first waiting message.
     void grant_next();
 
-    /// Hands m, which entered at tick `entry`, to its buffer, and counts it. arrival_of(earliest tick) returns its
-    /// arrival. m has crossed fewer than kHops links and is no part of a multicast.
-    template <class Arrival> void pass(Message *m, Tick entry, MessageBuffer &buffer, Arrival &&arrival_of);
+    /// Hands m, which entered at tick `entry`, to its buffer, and counts it in a column. arrival_of(earliest tick)
+    /// returns its arrival. m has crossed fewer than kHops links.
+    template <class Arrival>
+    void pass(Message *m, Tick entry, MessageBuffer &buffer, unsigned column, Arrival &&arrival_of);
 
     /// Queues a message that enters at tick `entry`, now or later. Returns the earliest tick at which it can arrive.
     /// This tick is exact unless other messages enter before this one.
@@ -94,6 +95,8 @@ struct Crossing {
     Tick earliest(NodeIndex to) const {
         if (waiting.empty())
             return kNever;
+        if (__builtin_expect(jitter != nullptr, 0))
+            return earliest_delayed(to);
         const auto &[entry, m] = waiting.front();
         const Tick start = std::max(entry, free_at);
         return m->to == to ? start + latency : earliest_behind(to, start + occupancy(*m));
@@ -116,6 +119,7 @@ struct Crossing {
     void grant_first();
     void grant_otherwise(Message *m, Tick entry, MessageBuffer *buffer);
     Tick earliest_behind(NodeIndex to, Tick free) const;
+    Tick earliest_delayed(NodeIndex to) const;
 
     bool traced_ = false;
     bool otherwise_ = false; ///< messages are traced or delayed, so that none is granted in the plain way

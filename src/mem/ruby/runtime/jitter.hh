@@ -24,13 +24,14 @@ class Jitter {
     }
     void set_source(DelaySource *source) { source_ = source; }
     bool on() const { return max_ > 0; }
-    /// The arrival to use instead of `earliest`, never before it. The message enters its last crossbar at tick `entry`.
-    Tick delay(const Message &m, NodeIndex to, Tick entry, Tick earliest) {
-        const Tick t = earliest + (source_ ? source_->delay(m, to) : drawn(m, to, entry));
+    /// Notes in m a lower bound of its delay, when it enters its last crossbar at tick `entry`. It is the delay itself
+    /// unless a source chooses delays, which it does at the delivery.
+    void draw(Message &m, NodeIndex to, Tick entry) const { m.delay = source_ ? 0 : drawn(m, to, entry); }
+    /// After draw(): the arrival to use instead of `earliest`, never before it.
+    Tick delay(const Message &m, NodeIndex to, Tick earliest) {
+        const Tick t = earliest + (source_ ? source_->delay(m, to) : m.delay);
         return ordered(m.vnet) ? in_order(m, to, t) : t;
     }
-    /// A lower bound of the delay, known beforehand.
-    Tick foreseen(const Message &m, NodeIndex to, Tick entry) const { return source_ ? 0 : drawn(m, to, entry); }
     void set_ordered(unsigned vnet) {
         ordered_ |= 1u << vnet;
         if (on() && last_.size() <= vnet)

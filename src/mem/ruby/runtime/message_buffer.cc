@@ -55,12 +55,12 @@ void Crossing::grant_before(Tick before) {
     while (waiting.front_tick() < before);
 }
 
-/// Grants a message that is delayed, traced, or counted by the network. If it is only delayed, the port counts it.
+/// Grants a message that is delayed, traced, a part of one to several controllers, or counted by the network.
 [[gnu::noinline]] void Crossing::grant_otherwise(Message *m, Tick entry, MessageBuffer *buffer) {
-    if (!jitter || traced_ || m->hops >= kHops || m->entered || !buffer)
-        grant_counted(*this, m, entry);
-    else
-        pass(m, entry, *buffer, [&](Tick earliest) { return jitter->delay(*m, m->to, entry, earliest); });
+    if (traced_ || m->hops >= kHops || !buffer)
+        return grant_counted(*this, m, entry);
+    pass(m, entry, *buffer, m->entered ? kParts : m->hops,
+         [&](Tick earliest) { return jitter ? jitter->delay(*m, m->to, earliest) : earliest; });
 }
 
 Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
@@ -72,6 +72,21 @@ Tick Crossing::earliest_behind(NodeIndex to, Tick free) const {
         free = start + occupancy(*m);
     }
     return kNever;
+}
+
+/// earliest() where messages are delayed at random, so that one behind the first may arrive before it.
+Tick Crossing::earliest_delayed(NodeIndex to) const {
+    Tick first = kNever, free = free_at;
+    for (unsigned i = 0; i < waiting.size(); ++i) {
+        const auto &[entry, m] = waiting.at(i);
+        const Tick start = std::max(entry, free);
+        if (start + latency >= first) // as are all further ones
+            break;
+        if (m->to == to)
+            first = std::min(first, start + latency + m->delay);
+        free = start + occupancy(*m);
+    }
+    return first;
 }
 
 [[gnu::always_inline]] inline void MessageBuffer::put(Message *m, Tick arrival) {

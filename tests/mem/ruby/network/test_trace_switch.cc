@@ -30,6 +30,7 @@ class Taker final : public AbstractController {
         }
     }
     std::vector<Taken> *taken = nullptr;
+    unsigned wakes = 0;
 
     std::vector<BufferPort> buffers() override { return {}; }
     bool set_cache(std::string_view, CacheMemory *) override { return false; }
@@ -50,6 +51,7 @@ class Taker final : public AbstractController {
     static void wake_entry(Component &c, Tick t) {
         auto &self = static_cast<Taker &>(static_cast<AbstractController &>(c));
         self.begin_wake(t);
+        ++self.wakes;
         for (unsigned v = 0; v < Bench::kVnets; ++v)
             for (MessageBuffer &b = *self.buffers_[v]; b.isReady(t);) {
                 const Tick arrival = b.head_tick();
@@ -97,6 +99,7 @@ void send_at_random(Bench &b, std::uint64_t seed) {
 
 /// The deliveries that were traced: message, receiver, arrival.
 struct DeliveryLog : HopLog {
+    unsigned wakes = 0; ///< of all controllers
     std::vector<std::tuple<unsigned, NodeIndex, Tick>> traced;
     Tick delivered(const Message &m, NodeIndex to, Tick arrival) override {
         traced.emplace_back(static_cast<const TestMessage &>(m).number, to, arrival);
@@ -135,6 +138,8 @@ Outcome run(const std::vector<Tick> &switches, Send &&send, DeliveryLog &log,
         b.net->set_trace((traced = !traced) ? &log : nullptr);
     }
     b.queue.run();
+    for (const auto &t : takers)
+        log.wakes += t->wakes;
     std::sort(taken.begin(), taken.end());
     const NetworkStats stats = b.net->stats();
     for (const ChannelStats &c : stats.channel)
@@ -199,6 +204,15 @@ TEST_P(TraceSwitchWithRandomDelays, ArrivalsUnderLoadDoNotDependOnIt) {
             switches.push_back(t);
         EXPECT_TRUE(run(switches, send, p) == all) << "seed " << seed;
         EXPECT_TRUE(run({switches[switches.size() / 2]}, send, p) == all) << "seed " << seed << ", traced to the end";
+    }
+}
+
+TEST_P(TraceSwitchWithRandomDelays, AReceiverWakesWhenTheDelayIsOver) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        DeliveryLog log;
+        const Outcome all = run(
+            {}, [&](Bench &b) { send_at_random(b, seed); }, log, delayed(seed, star_of_routers()));
+        EXPECT_LT(log.wakes, all.taken.size() + all.taken.size() / 10) << "seed " << seed;
     }
 }
 
