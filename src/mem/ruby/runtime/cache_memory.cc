@@ -66,7 +66,7 @@ template <unsigned kWays>
 void CacheMemory::seek_narrow(Addr line) const {
     const unsigned set = set_of(line);
     move_cursor(line, nullptr, set);
-    AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways);
+    AbstractCacheEntry *const e = first_of(set);
     if (__builtin_expect(g_.ways == 2, 1))
         seek_in<2>(e, line);
     else if (g_.ways == 4)
@@ -86,18 +86,19 @@ void CacheMemory::seek_wide(Addr line) const {
         cursor_.entry = nullptr;
         return;
     }
-    AbstractCacheEntry *const e = entry(std::size_t{set} * g_.ways + ways.lowest());
+    AbstractCacheEntry *const e = after(first_of(set), ways.lowest());
     if (__builtin_expect(e->m_Address == line, 1))
         cursor_.entry = e;
     else
-        seek_among(line, ways); // a call at the end, so that the others save no registers
+        seek_among(line, ways.found, ways.first); // a call at the end, so that the others save no registers
 }
 
 /// The same if ways have the line's hint and the first of them holds another line.
-void CacheMemory::seek_among(Addr line, SetHeads::Ways ways) const {
+void CacheMemory::seek_among(Addr line, unsigned found, unsigned first) const {
+    SetHeads::Ways ways{found, first};
     do {
         do {
-            AbstractCacheEntry *const e = entry(std::size_t{cursor_.set} * g_.ways + ways.lowest());
+            AbstractCacheEntry *const e = after(first_of(cursor_.set), ways.lowest());
             if (__builtin_expect(e->m_Address == line, 1)) {
                 cursor_.entry = e;
                 return;
@@ -142,6 +143,7 @@ void CacheMemory::hold(std::size_t bytes, std::size_t alignment) {
             throw ProtocolError(g_.name + ": entries of two types in one array");
     ways_.reset(static_cast<std::byte *>(::operator new (n *bytes, std::align_val_t{kHostLine})));
     stride_ = bytes;
+    set_bytes_ = g_.ways * bytes;
     bytes_ = n * bytes;
     cursor_ = {};
     for (std::size_t i = 0; i < n; ++i)
@@ -224,10 +226,9 @@ void CacheMemory::deallocate_sought(Addr line) {
 }
 
 void CacheMemory::deallocate(Addr a) {
-    const Addr line = line_of(a);
-    const bool is_victim = line == cursor_.victim_line;
-    if (__builtin_expect(!is_victim && line != cursor_.line, 0))
-        return deallocate_sought(line);
+    const bool is_victim = a == cursor_.victim_line;
+    if (__builtin_expect(!is_victim && a != cursor_.line, 0))
+        return deallocate_sought(line_of(a));
     AbstractCacheEntry *const e = is_victim ? cursor_.victim : cursor_.entry;
     if (__builtin_expect(!e, 0))
         fail(": deallocate of a line that is not present");
@@ -239,7 +240,7 @@ void CacheMemory::deallocate(Addr a) {
     // Both lines remain known, now as absent: allocate() moves the cursor to the line that it takes.
     (is_victim ? cursor_.victim : cursor_.entry) = nullptr;
     if (port)
-        port->forget(line);
+        port->forget(a);
 }
 
 } // namespace moscope::ruby

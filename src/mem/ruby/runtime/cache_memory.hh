@@ -40,16 +40,16 @@ class CacheMemory {
     CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t seed);
 
     // SLICC interface.
-    bool isTagPresent(Addr a) const { return find(line_of(a)) != nullptr; }
-    AbstractCacheEntry *lookup(Addr a) const { return find(line_of(a)); }
+    bool isTagPresent(Addr a) const { return find(a) != nullptr; }
+    AbstractCacheEntry *lookup(Addr a) const { return find(a); }
     /// Whether the set of `a` has a free way, or already the line.
     [[gnu::always_inline]] bool cacheAvail(Addr a) const {
-        const Cursor &c = at(line_of(a));
+        const Cursor &c = at(a);
         return !c.full || c.entry;
     }
     /// Line to replace so that `a` fits.
     [[gnu::always_inline]] Addr cacheProbe(Addr a) const {
-        const Cursor &c = at(line_of(a));
+        const Cursor &c = at(a);
         MOSCOPE_CHECK(c.full && !c.entry);
         cursor_.victim = entry(victim(c.set, c.head));
         return cursor_.victim_line = cursor_.victim->m_Address;
@@ -81,7 +81,7 @@ class CacheMemory {
     template <class... E> void allocateVoid(Addr a, E &&...e) { allocate(a, std::forward<E>(e)...); }
     void deallocate(Addr a);
     void setMRU(Addr a) {
-        if (AbstractCacheEntry *e = find(line_of(a)))
+        if (AbstractCacheEntry *e = find(a))
             touch(e);
     }
     void setMRU(Addr a, int) { setMRU(a); }
@@ -170,18 +170,25 @@ class CacheMemory {
         unsigned free_slot = kNoSlot; ///< the only free slot of the set, if that is certain
         bool full = false;            ///< the set has no free way
     };
-    const Cursor &at(Addr line) const {
-        if (__builtin_expect(line != cursor_.line, 0))
-            heads_.none() ? seek_narrow(line) : seek_wide(line);
+    /// Nearly all addresses are those of lines. An address that equals the cursor's is one, so only a search masks it.
+    const Cursor &at(Addr a) const {
+        if (__builtin_expect(a != cursor_.line, 0))
+            seek(line_of(a));
         return cursor_;
     }
+    void seek(Addr line) const { heads_.none() ? seek_narrow(line) : seek_wide(line); }
     template <unsigned kWays> void seek_in(AbstractCacheEntry *e, Addr line) const;
     void seek_narrow(Addr line) const;
     void seek_wide(Addr line) const;
-    [[gnu::noinline]] void seek_among(Addr line, SetHeads::Ways ways) const;
+    [[gnu::noinline]] void seek_among(Addr line, unsigned found, unsigned first) const;
     void move_cursor(Addr line, SetHeads::Head head, unsigned set) const;
-    AbstractCacheEntry *find(Addr line) const {
-        return line == cursor_.line ? cursor_.entry : line == cursor_.victim_line ? cursor_.victim : at(line).entry;
+    AbstractCacheEntry *find(Addr a) const {
+        if (a == cursor_.line)
+            return cursor_.entry;
+        if (a == cursor_.victim_line)
+            return cursor_.victim;
+        seek(line_of(a));
+        return cursor_.entry;
     }
     /// The slot to be given up next in a full set.
     unsigned victim(unsigned set, SetHeads::Head h) const {
@@ -197,6 +204,10 @@ class CacheMemory {
     void begin_stamps();
     AbstractCacheEntry *entry(std::size_t slot) const {
         return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + slot * stride_);
+    }
+    /// The first entry of a set.
+    AbstractCacheEntry *first_of(unsigned set) const {
+        return reinterpret_cast<AbstractCacheEntry *>(ways_.get() + set * set_bytes_);
     }
     /// The entry `ways` ways further in the set.
     AbstractCacheEntry *after(const AbstractCacheEntry *e, std::size_t ways = 1) const {
@@ -234,9 +245,9 @@ class CacheMemory {
         void operator()(std::byte *p) const { ::operator delete (p, std::align_val_t{kHostLine}); }
     };
     std::unique_ptr<std::byte[], Free> ways_; ///< the entries, `stride_` bytes each; free ones have no address
-    std::size_t stride_ = 0, bytes_ = 0;      ///< of one entry, of all
-    SetHeads heads_;                          ///< none for sets that are narrow, or too wide for it
-    bool listed_ = false;                     ///< the heads' order is that of replacement, unless there are stamps
+    std::size_t stride_ = 0, set_bytes_ = 0, bytes_ = 0; ///< of one entry, of a set, of all
+    SetHeads heads_;                                     ///< none for sets that are narrow, or too wide for it
+    bool listed_ = false; ///< the heads' order is that of replacement, unless there are stamps
     /// The victim of a full set: the first of the list, the one of two ways with the older stamp, or what else decides.
     enum class Choice : std::uint8_t { first, older_of_two, otherwise } choice_ = Choice::otherwise;
     std::vector<Tick> stamps_;   ///< by slot, if they keep the order

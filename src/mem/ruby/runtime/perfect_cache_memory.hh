@@ -42,7 +42,7 @@ class PerfectTable {
     /// Where a search begins: the highest bits, which spread lines that follow each other best.
     unsigned home(std::uint32_t hash) const { return hash >> shift_; }
     /// The line's entry, or null. From then on last_cell_ is where it is, or the free cell where it would be.
-    AbstractCacheEntry *at(Addr line) const { return line == last_line_ ? last_entry_ : seek(line); }
+    AbstractCacheEntry *at(Addr a) const { return a == last_line_ ? last_entry_ : seek(line_of(a)); }
     [[gnu::noinline]] AbstractCacheEntry *seek(Addr line) const {
         const std::uint32_t wanted = hash(line);
         const Cell *const cells = cells_.data();
@@ -132,7 +132,7 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
 
     bool isTagPresent(Addr a) const { return lookup(a) != nullptr; }
     /// Null: none.
-    T *lookup(Addr a) const { return static_cast<T *>(at(line_of(a))); }
+    T *lookup(Addr a) const { return static_cast<T *>(at(a)); }
     void allocate(Addr a) {
         const Addr line = line_of(a);
         if (__builtin_expect(2 * count_ > mask_, 0))
@@ -147,9 +147,8 @@ template <class T> class PerfectCacheMemory : public PerfectTable {
         ++count_;
     }
     void deallocate(Addr a) {
-        const Addr line = line_of(a);
-        if (__builtin_expect(at(line) == nullptr, 0))
-            fail("deallocation of an entry that is not allocated", line);
+        if (__builtin_expect(at(a) == nullptr, 0))
+            fail("deallocation of an entry that is not allocated", line_of(a));
         remove();
     }
 };

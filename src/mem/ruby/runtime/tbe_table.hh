@@ -40,10 +40,11 @@ template <class T> class TBETable {
         if (__builtin_expect(c->line == a, 0))
             fail("a TBE for this line is allocated already");
         T *const entry = free_[made_ - ++count_];
-        *c = {a, entry};
-        last_ = c;
         entry->~T();
         new (entry) T();
+        // Written last, so that the compiler knows what the look-up that follows will find.
+        *c = {a, entry};
+        last_ = c;
     }
     void deallocate(Addr a) {
         Cell *c = last_->line == a ? last_ : cell(a);
