@@ -129,6 +129,7 @@ class Port {
     /// Makes a slot remember a line, with its rights (Right, by bit) and the stamp that a hit writes.
     void fill(bool fetch, Addr line, unsigned rights, Tick *touch, std::byte *bytes) {
         const unsigned i = index(line);
+        forgotten_ = kEmpty;
         filled_[i / 64] |= std::uint64_t{1} << (i & 63);
         (fetch ? fetch_slots_ : data_slots_)[i] = {line | rights, touch};
         if (!bytes_)
@@ -144,6 +145,9 @@ class Port {
     }
     /// Forgets a line: called by the memory system, at the current tick of the event queue.
     void forget(Addr line) {
+        if (line == forgotten_) // a line is often forgotten by one array, and again by the transition
+            return;
+        forgotten_ = line;
         if (const unsigned i = index(line); __builtin_expect(filled_[i / 64] >> (i & 63) & 1, 0))
             forget_filled(line, i);
     }
@@ -254,6 +258,7 @@ class Port {
     }
 
     std::byte *bytes_ = nullptr;                      ///< of line 0; null: the vectors below say where lines are
+    Addr forgotten_ = kEmpty;                         ///< the line forgotten last, unless a slot has been filled since
     std::array<std::uint64_t, kSlots / 64> filled_{}; ///< indices at which a slot has been filled
     alignas(kLineBytes) std::array<Slot, kSlots> data_slots_;
     std::array<Slot, kSlots> fetch_slots_;
