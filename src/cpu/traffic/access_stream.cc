@@ -19,6 +19,13 @@ AccessStream::AccessStream(EventQueue &queue, std::string name, Port &port, Line
 void AccessStream::start(Tick t, std::uint64_t accesses) {
     MOSCOPE_CHECK(idle());
     left_ = accesses;
+    for (Access &a : slots_) {                                   // what all its accesses have in common
+        a.size = kind_ == AccessKind::nt_store ? kLineBytes : 8; // a write-combined line, or a word
+        a.kind = kind_;
+        a.pc = pc_;
+        a.on_done = done_entry;
+        a.owner = this;
+    }
     schedule(t);
 }
 
@@ -26,13 +33,7 @@ void AccessStream::start(Tick t, std::uint64_t accesses) {
     --left_;
     ++in_flight_;
     a.addr = PhysAddr(lines_.next());
-    a.size = kind_ == AccessKind::nt_store ? kLineBytes : 8; // a write-combined line, or a word
-    a.kind = kind_;
-    a.data = nullptr;
-    a.pc = pc_;
-    a.va = pc_ ? a.addr.value : 0;
-    a.on_done = done_entry;
-    a.owner = this;
+    a.va = a.pc ? a.addr.value : 0;
     port_.issue(a, now);
 }
 
@@ -48,8 +49,10 @@ void AccessStream::wake_entry(Component &c, Tick now) {
 void AccessStream::done_entry(Access &a) {
     auto &self = *static_cast<AccessStream *>(a.owner);
     self.counts_.add(a);
-    if (self.log_.size() < self.log_.capacity())
+    if (__builtin_expect(self.to_log_ > 0, 0)) {
         self.log_.push_back(a);
+        --self.to_log_;
+    }
     --self.in_flight_;
     if (self.left_ > 0)
         self.issue(a, a.done);

@@ -62,6 +62,7 @@ class AccessStream : public Component {
         counts_ = {};
         log_.clear();
         log_.reserve(log);
+        to_log_ = log;
     }
     /// The logged accesses, in the order of their completion.
     const std::vector<Access> &log() const { return log_; }
@@ -82,7 +83,8 @@ class AccessStream : public Component {
     std::uint64_t left_ = 0;
     unsigned in_flight_ = 0;
     StreamCounts counts_;
-    std::vector<Access> log_; ///< up to its capacity
+    std::vector<Access> log_;
+    std::size_t to_log_ = 0; ///< how many more
 };
 
 } // namespace moscope

@@ -29,6 +29,7 @@ class LineSequence {
         MOSCOPE_CHECK(!ranges_.empty() && step_ >= kLineBytes && step_ % kLineBytes == 0);
         per_range_ = ranges_.front().bytes / step_;
         MOSCOPE_CHECK(per_range_ > 0);
+        lines_ = per_range_ * ranges_.size();
         if (order == Order::shuffled)
             shuffle();
         if (order == Order::pages)
@@ -36,7 +37,7 @@ class LineSequence {
     }
 
     /// Lines in one round.
-    std::uint64_t lines() const { return per_range_ * ranges_.size(); }
+    std::uint64_t lines() const { return lines_; }
 
     /// Begins at the n-th line. No effect if the order is random.
     void skip(std::uint64_t n) { position_ = n % lines(); }
@@ -46,7 +47,7 @@ class LineSequence {
         if (random_)
             return at(rng_.below(lines()));
         const Addr a = order_.empty() ? at(position_) : order_[position_];
-        if (++position_ == lines())
+        if (++position_ == lines_)
             position_ = 0;
         return a;
     }
@@ -89,7 +90,7 @@ class LineSequence {
     std::vector<std::uint32_t> page_; ///< by range and page of the range; empty unless scattered
     std::uint64_t pages_ = 0;         ///< of a range
     std::uint64_t step_ = kLineBytes;
-    std::uint64_t per_range_ = 0;
+    std::uint64_t per_range_ = 0, lines_ = 0; ///< in a range, in all
     std::uint64_t position_ = 0;
     Rng rng_{1};
     bool random_ = false;
