@@ -7,14 +7,14 @@ from __future__ import annotations
 from .ast import Function
 
 MEMBERS = frozenset("""
-    append_field assertion_failed at before_change begin_wake buffers cause complete_message copy_fields copy_partial
+    append_field assertion_failed at before_change begin_wake buffers cannot_peek cause complete_message copy_fields copy_partial
     count_bytes dequeue divide doTransition due end_wake entered_in existing first_bit_set first_head first_of for_each_entry
-    forget_line found_entry functional_read get_mask head head_for head_ready here if_pure in index_of info init is_element
-    kept_by located look_again_next_cycle lookup_or_make mask_bits name new_message next_address next_due next_head no_cause
-    no_transition not_in number_of_set permission place_number poll present probe_hit protocol_assert protocol_error pure_hit
-    reads recycle_head remainder_of remove_from rest_until select_bits send send_inside send_only_to set_block_size set_cache
-    set_directory set_dma_sequencer set_mask set_place set_sequencer set_value set_what settled shift_left shift_right
-    stall_head state_of take taken_by_one tbes_in_use test_byte traced victim_of view wake_entry
+    forget_line found_entry functional_read get_mask head head_for head_ready here if_pure in index_of info init is_element kept_by
+    located look_again_next_cycle lookup_or_make mask_bits name new_message next_address next_due next_head no_cause no_transition
+    not_in number_of_set permission place_number poll present probe_hit protocol_assert protocol_error pure_hit reads ready_head
+    recycle_head remainder_of remove_from rest_until select_bits send send_inside send_only_to set_block_size set_cache set_directory
+    set_dma_sequencer set_mask set_place set_sequencer set_value set_what settled shift_left shift_right stall_head state_of take
+    taken_by_one tbes_in_use test_byte traced victim_of view wake_entry
 """.split())
 """Members and functions that controllers, or functions outside of machines, call."""
 _LOCALS = frozenset({"state", "next", "event"})

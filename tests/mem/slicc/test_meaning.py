@@ -58,7 +58,16 @@ def line_of(part: str, text: str) -> int:
 
 def test_a_peek_with_wake_up_wakes_the_messages_that_wait_for_the_address(tmp_path: Path) -> None:
     text = cache(tmp_path, ("cache", "peek(response_in, Msg) {", 'peek(response_in, Msg, wake_up="addr") {'))
-    assert re.search(r"head<Msg>\(responseIn\);\s*// at\(.*\);\s*wakeUpBuffers\(in_msg.addr\);\s*at\(.*\);\s*cause\(responseIn\);", text)
+    assert re.search(r" head<Msg>\(responseIn, here\(.*\)\);\s*// at\(.*\);\s*wakeUpBuffers\(in_msg.addr\);\s*at\(.*\);\s*"
+                     r"cause\(responseIn\);", text)
+
+
+def test_a_trigger_takes_the_head_from_the_peek_if_the_in_port_leaves_the_head_where_it_is(tmp_path: Path) -> None:
+    text = cache(tmp_path)
+    assert re.search(r" ready_head<Msg>\(responseIn, here\(.*\)\);\s*.*?\scause\(responseIn, in_msg\);", text, re.DOTALL)
+    assert "cause(responseIn);" not in text
+    text = cache(tmp_path / "handled", ("cache", PORT, PORT + ", rsc_stall_handler=later"), ("cache", "", HANDLER))
+    assert re.search(r" head<Msg>\(responseIn, here\(.*\)\);\s*.*?\scause\(responseIn\);", text, re.DOTALL)
 
 
 def test_a_request_whose_peek_wakes_messages_is_no_pure_hit(tmp_path: Path) -> None:
@@ -72,7 +81,7 @@ def test_what_an_in_port_sends_by_itself_is_for_the_message_that_it_peeks_at(tmp
     text = cache(tmp_path, ("cache", "peek(response_in, Msg) {\n", "peek(response_in, Msg) {\n" + again))
     ports = re.search(r"// in_port response_in,(.*?)// in_port mandatory_in,(.*?)return next_due", text, re.DOTALL)
     assert ports is not None and "no_cause();" not in ports[2]
-    assert re.match(r".*no_cause\(\);.*head<Msg>\(responseIn\);\s*cause\(responseIn\);.*new_message", ports[1], re.DOTALL)
+    assert re.match(r".*no_cause\(\);.*head<Msg>\(responseIn, here\(.*?\)\);\s*cause\(responseIn\);.*new_message", ports[1], re.DOTALL)
 
 
 def test_a_copy_of_a_message_has_a_number_of_its_own(tmp_path: Path) -> None:

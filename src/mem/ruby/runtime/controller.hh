@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -74,7 +75,7 @@ class AbstractController : public Component {
     unsigned in_state_ = 0; ///< the line's state before the transition that is running
     std::uint64_t *counts_ = nullptr;
     std::vector<MessageBuffer *> in_buffers_;
-    unsigned stalled_ = 0; ///< messages stalled in them
+    std::uint64_t stalling_ = 0; ///< those with stalled messages, by bit
 
   public:
     AbstractController(EventQueue &queue, std::string name, WakeFn wake, Clock clock)
@@ -207,8 +208,9 @@ class AbstractController : public Component {
     }
     /// The same for a buffer whose head is not kept.
     void reads(MessageBuffer &b) {
+        MOSCOPE_CHECK(in_buffers_.size() < 64); // bits of stalling_
+        b.note_stalls_in(&stalling_, static_cast<unsigned>(in_buffers_.size()));
         in_buffers_.push_back(&b);
-        b.count_stalls_in(&stalled_);
     }
     /// The earliest tick at which one of the first n heads is due, which may be past.
     Tick first_head(unsigned n) const {
@@ -273,9 +275,11 @@ class AbstractController : public Component {
     Tick cyclesToTicks(std::int64_t c) const { return clock_.clock().edge(c); }
 
     /// The message at the head of a port becomes the cause of what follows.
-    void cause(MessageBuffer &b) {
-        cause_ = b.peek();
-        cause_->account(b.wait_segment, now_);
+    void cause(MessageBuffer &b) { cause(b, *b.peek()); }
+    /// The same if the caller has the message already.
+    void cause(const MessageBuffer &b, Message &head) {
+        cause_ = &head;
+        head.account(b.wait_segment, now_);
         work_ = b.work_segment;
     }
     void no_cause() {
@@ -346,22 +350,20 @@ class AbstractController : public Component {
         retired_ = m;
     }
     void wake_buffers(Addr line) {
-        if (stalled_)
+        if (stalling_)
             wake_stalled(line);
     }
     [[gnu::noinline]] void wake_stalled(Addr line) {
-        for (MessageBuffer *b : in_buffers_)
-            if (!b->isStallMapEmpty())
-                b->wake(line);
+        for (std::uint64_t left = stalling_; left; left &= left - 1)
+            in_buffers_[static_cast<std::size_t>(std::countr_zero(left))]->wake(line);
     }
     void wake_all_buffers() {
-        if (stalled_)
+        if (stalling_)
             wake_all_stalled();
     }
     [[gnu::noinline]] void wake_all_stalled() {
-        for (MessageBuffer *b : in_buffers_)
-            if (!b->isStallMapEmpty())
-                b->wake_all();
+        for (std::uint64_t left = stalling_; left; left &= left - 1)
+            in_buffers_[static_cast<std::size_t>(std::countr_zero(left))]->wake_all();
     }
     /// Called before a line changes: wakes a core that sleeps until then.
     inline void before_change(Addr line);
@@ -403,17 +405,9 @@ class AbstractController : public Component {
 
     void dequeueMemRespQueue() { dequeue(*memory_responses); }
     void profileMsgDelay(int, std::int64_t) {}
-
-    // The same, in protocols whose controllers form a hierarchy by parameters, such as gem5's CHI.
-    Tick curTick() const { return now_; }
-    void scheduleEvent(std::int64_t cycles) { schedule_no_later_than(clock_.after(cycles)); }
+    // Of protocols whose controllers form a hierarchy by parameters (foreign/located.hh has the rest).
     MachineID mapAddressToDownstreamMachine(Addr a) const;
-    NetDest allUpstreamDest() const { return upstream; }
     bool respondsTo(Addr a) const;
-    template <class... A> void incomingTransactionStart(A...) {} // statistics of gem5's
-    template <class... A> void incomingTransactionEnd(A...) {}
-    template <class... A> void outgoingTransactionStart(A...) {}
-    template <class... A> void outgoingTransactionEnd(A...) {}
 
     void functionalMemoryRead(Packet *pkt);
     bool functionalMemoryWrite(Packet *pkt);

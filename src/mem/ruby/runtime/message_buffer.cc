@@ -152,8 +152,9 @@ bool MessageBuffer::wake(Addr line) {
             stalled_[--kept] = stalled_[i];
     }
     note_head();
-    *stalls_ -= static_cast<unsigned>(kept);
     stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
+    if (stalled_.empty())
+        *stalling_ &= ~bit_;
     if (consumer)
         consumer->woken();
     return true;
@@ -163,7 +164,7 @@ bool MessageBuffer::wake_all() {
     const bool any = !stalled_.empty();
     for (std::size_t i = stalled_.size(); i-- > 0;)
         queue_.insert_early(stalled_[i].tick, stalled_[i].message);
-    *stalls_ -= static_cast<unsigned>(stalled_.size());
+    *stalling_ &= ~bit_;
     stalled_.clear();
     note_head();
     if (any && consumer)

@@ -120,7 +120,7 @@ class MessageBuffer {
     void stall(Addr line) {
         auto &e = queue_.front();
         stalled_.push_back({line, e.tick, e.item});
-        ++*stalls_;
+        *stalling_ |= bit_;
         queue_.pop();
         note_head();
     }
@@ -150,8 +150,11 @@ class MessageBuffer {
         head_ = place;
         note_head();
     }
-    /// Where the consumer counts the messages stalled in its buffers.
-    void count_stalls_in(unsigned *count) { stalls_ = count; }
+    /// Where the consumer keeps, by bit, which of its buffers have stalled messages; this one has bit number `place`.
+    void note_stalls_in(std::uint64_t *buffers, unsigned place) {
+        stalling_ = buffers;
+        bit_ = std::uint64_t{1} << place;
+    }
     /// "To" buffers with a capacity: messages that the router has not taken yet.
     unsigned in_network_entry = 0;
 
@@ -178,7 +181,7 @@ class MessageBuffer {
     Tick unread_head_ = kNever; ///< where head_tick() is kept of a buffer whose consumer does not ask for it
     Tick *head_ = &unread_head_;
     std::vector<Stalled> stalled_;
-    unsigned uncounted_ = 0, *stalls_ = &uncounted_;
+    std::uint64_t unread_stalls_ = 0, *stalling_ = &unread_stalls_, bit_ = 1;
     std::vector<Tick> latest_; ///< by destination: when the last message to it enters the network; empty: no order
 };
 

@@ -13,12 +13,10 @@ from ..events import certain_events
 from ..hits import probe_evaluates, probe_executes
 from ..runtime_names import own, own_function
 from .enqueue import enqueue
-from .places import CHECKED_OPERATORS, records_place
+from .places import CHECKED_OPERATORS, LAST_LINE, place, records_place
 from .repeated import Key, assertions, key, repeated
 from .writer import Writer, c_field, c_type, constant, initial, passed, quoted
 
-#: The last line of a file that errors can name (LocatedController::kBitsOfLine).
-LAST_LINE = (1 << 20) - 1
 #: Functions that check the operands of methods of WriteMask (foreign/located.hh).
 MASK_CHECKS = {"setMask": "set_mask", "getMask": "get_mask", "test": "test_byte", "firstBitSet": "first_bit_set",
                "count": "count_bytes", "setBlockSize": "set_block_size"}
@@ -61,6 +59,10 @@ class Code:
         self.is_cause = False
         # A stall may end although the controller makes no transition.
         self.stalls_end_unseen = False
+        # The statements of an in_port that take no message out of a buffer.
+        self.keeps_heads = False
+        # Of those: the buffer whose isReady() the statements depend on, and the buffer whose first message is in_msg.
+        self.ready = self.peeked = ""
 
     # ------------------------------------------------------------------------------------------------ expressions
 
@@ -325,7 +327,9 @@ class Code:
                 self.out("return nullptr;" if word == "if" else "} else {\n    return nullptr;\n}")
                 return
             self.out(f"{word} ({self.expr(condition)}) {{")
+            around, self.ready = self.ready, self.found_ready(condition) or self.ready
             self.nested(body)
+            self.ready = around
             word = "} else if"
         if s.otherwise is not None:
             self.out("} else {")
@@ -346,12 +350,22 @@ class Code:
         with self.out.block(""):
             if self.located:
                 buffer = self.buffer(s.port)
-                self.out(f"[[maybe_unused]] {base} &in_msg = {'head_for' if buffer in self.shared else 'head'}<{base}>({buffer});")
+                head = "head_for" if buffer in self.shared else "ready_head" if buffer == self.ready else "head"
+                self.out(f"[[maybe_unused]] {base} &in_msg = {head}<{base}>({buffer}, {self.here(s)});")
             elif self.probe is None:
                 self.out(f"[[maybe_unused]] {base} &in_msg = *static_cast<{base} *>({self.buffer(s.port)}.peek());")
             if self.is_cause:
                 self.out(f"cause({self.buffer(s.port)});")
+            around, self.peeked = self.peeked, self.buffer(s.port) if self.keeps_heads else ""
             self.block(s.body)
+            self.peeked = around
+
+    def found_ready(self, condition: ast.Expr) -> str:
+        """The buffer that certainly has a message if the condition holds, as long as no statement takes one; empty: none."""
+        match condition:
+            case ast.MethodCall(name="isReady", object=ast.Name(kind="in_port") as port, args=[now]) if self.keeps_heads:
+                return self.buffer(port) if buffer_type(port) and self.expr(now) == "clockEdge()" else ""
+        return ""
 
     def _Enqueue(self, s: ast.Enqueue) -> None:
         with self.out.block(""):
@@ -395,7 +409,8 @@ class Code:
             return
         buffer = s.in_port.buffer
         is_timer = buffer.type is not None and buffer.type.name == "TimerTable"
-        self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)});")
+        head = ", in_msg" if self.peeked == self.buffer(buffer) else ""
+        self.out("no_cause();" if is_timer else f"cause({self.buffer(buffer)}{head});")
         possible = certain_events(s.event)
         if possible is None:
             self.transition(f"doTransition({event}, {args})", s.in_port)
@@ -460,15 +475,6 @@ class Code:
 def after(handler: ast.Function | None) -> str:
     """What a stall does first: if the in_port has a handler for it and the handler says so, it polls all in_ports again at once."""
     return f"if ({own_function(handler)}()) goto after_transition; " if handler is not None else ""
-
-
-def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
-    """The place of a node: as a C++ statement, which adds the file to `files`, or as a comment for errors of the C++ compiler.
-    With `what`, the statement also names the action or in_port that begins there."""
-    name = node.loc.file_name
-    if files is not None:
-        files[name] = None
-    return (f"in({quoted(what)}, " if what else "at(") + f"{quoted(name)}, {min(node.loc.line, LAST_LINE)});"
 
 
 def buffer_type(port: ast.Name) -> bool:

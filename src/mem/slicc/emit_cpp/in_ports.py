@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import ast
 from .places import records_place
-from .traits import acts_itself
+from .traits import acts_itself, has_effects
 
 if TYPE_CHECKING:
     from .machine import MachineEmitter
@@ -33,6 +33,7 @@ def in_ports(to: MachineEmitter) -> None:
             else:
                 to.says_where("in_port", port)
             code.is_cause = acts_itself(port.body)
+            code.keeps_heads = not has_effects(port) and port.rsc_stall_handler is None
             if code.is_cause:  # until the in_port peeks at a message, what it does is for none
                 out("no_cause();")
             code.block(port.body)

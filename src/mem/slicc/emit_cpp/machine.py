@@ -10,10 +10,11 @@ from ..events import triggers
 from ..hits import HitAnalysis, analyse_hits
 from ..runtime_names import own_action, own_function
 from ..supported import COUNTED, TYPES
-from .code import Code, place
+from .code import Code
 from .hooks import HookCalls
 from .in_ports import in_ports
 from .latencies import is_unsolicited, shortest_latency
+from .places import place
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_unseen
 from .types import HEADER, bound_depth, capacity, data_field, emit_type, in_c_order, in_order_of_use, in_type, message_numbers
 from .writer import Writer, c_field, c_type, initial, prototype, quoted

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .. import ast
 from ..ast.walk import child_exprs
 from .recursion import is_recursive
+from .writer import quoted
 
 _METHODS = frozenset({
     *(f"CacheMemory.{name}" for name in (
@@ -21,12 +22,24 @@ _FUNCTIONS = frozenset({
 #: The function that checks the operands of an operator in models and on the engine: C++ does not define the result of all.
 CHECKED_OPERATORS = {"/": "divide", "%": "remainder_of", "<<": "shift_left", ">>": "shift_right"}
 
+#: The last line of a file that errors can name (LocatedController::kBitsOfLine).
+LAST_LINE = (1 << 20) - 1
+
+
+def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
+    """The place of a node: as a C++ statement, which adds the file to `files`, or as a comment for errors of the C++ compiler.
+    With `what`, the statement also names the action or in_port that begins there."""
+    name = node.loc.file_name
+    if files is not None:
+        files[name] = None
+    return (f"in({quoted(what)}, " if what else "at(") + f"{quoted(name)}, {min(node.loc.line, LAST_LINE)});"
+
 
 def records_place(s: ast.Stmt) -> bool:
     """Whether a statement, apart from nested statements, records its place."""
     match s:
-        case ast.Enqueue():
-            return False  # it does before it sends
+        case ast.Enqueue() | ast.Peek():
+            return False  # the first records it before it sends, the second where it fails
         case ast.If() | ast.Return() | ast.LocalVar() | ast.Assign() | ast.ExprStmt() | ast.SetEntry() | ast.SetTbe() | ast.Assert():
             return any(can_fail(e) for e in child_exprs(s))
     return True

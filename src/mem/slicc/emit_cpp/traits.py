@@ -62,10 +62,10 @@ def acts_itself(block: list[ast.Stmt], seen: frozenset[int] = frozenset()) -> bo
 
 def stalls_end_unseen(machine: ast.Machine) -> bool:
     """Whether a stall may end although the controller makes no transition: with time, or by what the code of an in_port does."""
-    return _stalls_end_with_time(machine) or any(_has_effects(port) for port in machine.in_ports)
+    return _stalls_end_with_time(machine) or any(has_effects(port) for port in machine.in_ports)
 
 
-def _has_effects(port: ast.InPort) -> bool:
+def has_effects(port: ast.InPort) -> bool:
     """Whether an in_port does more than look things up and start transitions. Its handler of resource stalls does not count,
     because all ports are polled again after it in any case."""
     if port.prot_stall_handler is not None and not function_looks_only(port.prot_stall_handler, also=_LOOKS_HERE):

@@ -8,7 +8,8 @@ from typing import TypeVar
 from .. import ast
 from ..errors import Diagnostics
 from ..supported import HTM_METHODS, headers
-from .code import Code, place
+from .code import Code
+from .places import place
 from .recursion import is_recursive
 from .writer import Writer, c_field, c_text, c_type, initial, prototype, quoted
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .. import ast
-from ..emit_cpp.code import Code, place, shown
+from ..emit_cpp.code import Code, shown
+from ..emit_cpp.places import place
 from ..emit_cpp.writer import Writer, c_field, c_type, quoted
 from ..errors import Diagnostics
 from .unread import Unread, counted

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import ast
-from ..emit_cpp.code import place
 from ..emit_cpp.in_ports import of_several_types
 from ..emit_cpp.machine import BASE_MEMBERS, MachineEmitter
+from ..emit_cpp.places import place
 from ..emit_cpp.types import in_c_order, in_order_of_use
 from ..emit_cpp.writer import Writer, c_type, prototype, quoted
 from ..errors import Diagnostics

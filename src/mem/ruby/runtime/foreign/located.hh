@@ -219,15 +219,9 @@ class LocatedController : public AbstractController {
         if (__builtin_expect(!b.isReady(now_), 0))
             wrong(std::string(verb) + ": " + b.name + " has no message that is due");
     }
+    using AbstractController::cause;
     /// The message at the head of a port becomes the cause of what follows; an in_port may also start a transition without one.
-    void cause(MessageBuffer &b) {
-        free_also_retired();
-        b.isReady(now_) ? AbstractController::cause(b) : AbstractController::no_cause();
-    }
-    void no_cause() {
-        free_also_retired();
-        AbstractController::no_cause();
-    }
+    void cause(MessageBuffer &b) { b.isReady(now_) ? AbstractController::cause(b) : no_cause(); }
     [[gnu::always_inline]] Tick take(MessageBuffer &b) {
         must_be_ready(b, "dequeue");
         if (__builtin_expect(retired_ == nullptr || retired_ != cause_, 1))
@@ -240,16 +234,28 @@ class LocatedController : public AbstractController {
             wrong("dequeueMemRespQueue: the machine has no queue of answers from memory");
         take(*memory_responses);
     }
-    template <class T> [[gnu::always_inline]] T &head(MessageBuffer &b) {
-        must_be_ready(b, "peek");
+    /// For the statement at `where`.
+    template <class T> [[gnu::always_inline]] T &head(MessageBuffer &b, std::uint32_t where) {
+        if (__builtin_expect(!b.isReady(now_), 0))
+            cannot_peek(b, where);
+        return ready_head<T>(b, where);
+    }
+    /// The same where isReady() has been true.
+    template <class T> [[gnu::always_inline]] T &ready_head(MessageBuffer &b, std::uint32_t where) {
         Message *const m = b.peek();
         if (__builtin_expect(m->type != T::kType, 0))
-            wrong("peek: the message in " + b.name + " is of another type");
+            cannot_peek(b, where);
         return *static_cast<T *>(m);
     }
-    /// The same where in_ports take different types from one buffer: another type is left to the next in_port.
-    template <class T> T &head_for(MessageBuffer &b) {
+    [[noreturn, gnu::cold, gnu::noinline]] void cannot_peek(const MessageBuffer &b, std::uint32_t where) {
+        set_place(where);
         must_be_ready(b, "peek");
+        wrong("peek: the message in " + b.name + " is of another type");
+    }
+    /// The same where in_ports take different types from one buffer: another type is left to the next in_port.
+    template <class T> T &head_for(MessageBuffer &b, std::uint32_t where) {
+        if (__builtin_expect(!b.isReady(now_), 0))
+            cannot_peek(b, where);
         if (b.peek()->type != T::kType)
             throw OfAnotherType{};
         return *static_cast<T *>(b.peek());
@@ -322,6 +328,15 @@ class LocatedController : public AbstractController {
         return cache.cacheProbe(a);
     }
 
+    // Under the names that protocols declare whose controllers form a hierarchy by parameters, such as gem5's CHI.
+    Tick curTick() const { return now_; }
+    void scheduleEvent(std::int64_t cycles) { schedule_no_later_than(clock_.after(cycles)); }
+    NetDest allUpstreamDest() const { return upstream; }
+    template <class... A> void incomingTransactionStart(A...) {} // statistics of gem5's
+    template <class... A> void incomingTransactionEnd(A...) {}
+    template <class... A> void outgoingTransactionStart(A...) {}
+    template <class... A> void outgoingTransactionEnd(A...) {}
+
     // Requests to DRAM as protocols of gem5 before 2020 make them.
     MessageBuffer memory_requests_;
     /// Forks of gem5 pass more arguments, which say what the read is for.
@@ -363,7 +378,7 @@ class LocatedController : public AbstractController {
         also_retired_.clear();
     }
 
-    std::vector<Message *> also_retired_; ///< messages that the running transition has taken after its cause
+    std::vector<Message *> also_retired_; ///< messages that a transition of this wake-up has taken after its cause
     static constexpr unsigned kBitsOfLine = 20;
     static constexpr std::uint32_t kNothing = ~0u;
     std::uint32_t place_ = 0;       ///< the file's number and the line
