@@ -139,20 +139,22 @@ void MessageBuffer::deliver(Message *m, Tick arrival) {
 bool MessageBuffer::wake(Addr line) {
     // From the youngest to the oldest, each goes before all others of its tick, so that they come back in their order.
     // Messages that remain stalled move up to those that are younger than all woken ones; then the front is erased.
-    std::size_t i = stalled_.size();
-    while (i > 0 && stalled_[i - 1].line != line)
-        --i;
-    if (i == 0)
+    const auto begin = stalled_.begin();
+    auto at = stalled_.end();
+    while (at != begin && at[-1].line != line)
+        --at;
+    if (at == begin)
         return false;
-    std::size_t kept = i;
-    while (i-- > 0) {
-        if (stalled_[i].line == line)
-            queue_.insert_early(stalled_[i].tick, stalled_[i].message);
+    auto kept = at;
+    while (at != begin) {
+        --at;
+        if (at->line == line)
+            queue_.insert_early(at->tick, at->message);
         else
-            stalled_[--kept] = stalled_[i];
+            *--kept = *at;
     }
     note_head();
-    stalled_.erase(stalled_.begin(), stalled_.begin() + static_cast<std::ptrdiff_t>(kept));
+    stalled_.erase(begin, kept);
     if (stalled_.empty())
         *stalling_ &= ~bit_;
     if (consumer)

@@ -118,11 +118,11 @@ class MessageBuffer {
         put_back(m, again);
     }
     void stall(Addr line) {
-        auto &e = queue_.front();
-        stalled_.push_back({line, e.tick, e.item});
-        *stalling_ |= bit_;
+        const Stalled stalled{line, queue_.front().tick, queue_.front().item};
         queue_.pop();
         note_head();
+        *stalling_ |= bit_;
+        stalled_.push_back(stalled); // last: it may call
     }
     /// Puts the messages stalled for `line` back, before younger ones. True if there were any. The consumer calls this
     /// while it runs.

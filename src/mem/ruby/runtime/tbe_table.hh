@@ -116,7 +116,7 @@ template <class T> class TBETable {
     Cell *home(Addr a) const {
         return cells_.get() + (static_cast<unsigned>(((a >> kLineBits) * 0x9e3779b97f4a7c15ull) >> 40) & mask_);
     }
-    Cell *after(const Cell *c) const { return cells_.get() + ((static_cast<unsigned>(c - cells_.get()) + 1) & mask_); }
+    Cell *after(Cell *c) const { return c == cells_.get() + mask_ ? cells_.get() : c + 1; }
     /// The line's cell, or the free one where it would be.
     Cell *cell(Addr a) const {
         Cell *c = home(a);

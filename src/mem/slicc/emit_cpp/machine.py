@@ -23,8 +23,9 @@ CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
 
-#: Functions with at most this many callers are inlined: event functions by their triggers, actions by their transitions.
-INLINED_TRIGGERS, INLINED_USES = 2, 6
+#: Functions with at most this many callers are inlined: event functions by their triggers (in protocols from outside, which are
+#: compiled while the user waits, and in the project's own), actions by their transitions.
+INLINED_TRIGGERS_FOREIGN, INLINED_TRIGGERS, INLINED_USES = 2, 4, 6
 
 #: At most AbstractController::kHeads.
 KEPT_HEADS = 8
@@ -364,7 +365,8 @@ class MachineEmitter(HookCalls):
         for t in self.machine.transitions:
             if t.event is event:
                 alike.setdefault(self.effect(t), []).append(t)
-        inlined = "[[gnu::always_inline]] " if self.triggers is not None and self.triggers[event.name] <= INLINED_TRIGGERS else ""
+        most = INLINED_TRIGGERS_FOREIGN if self.program.foreign else INLINED_TRIGGERS
+        inlined = "[[gnu::always_inline]] " if self.triggers is not None and self.triggers[event.name] <= most else ""
         with out.block(f"{inlined}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"[[maybe_unused]] {state} next = state;")

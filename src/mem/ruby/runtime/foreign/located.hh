@@ -94,11 +94,16 @@ inline Addr kept_by(const DirectoryMemory &directory, Addr a) {
     return a;
 }
 
+// The text of an error is made in functions of their own, so that those that check save no registers for it.
+[[noreturn, gnu::cold, gnu::noinline]] inline void present_already(Addr a) {
+    throw ProtocolError("allocate: the line is present: expected isTagPresent(..) or lookup(..) to be asked first",
+                        line_of(a));
+}
+
 /// The address of a line that a cache or directory does not have yet.
 template <class C> Addr not_in(const C &entries, Addr a) {
     if (__builtin_expect(entries.lookup(a) != nullptr, 0))
-        throw ProtocolError("allocate: the line is present: expected isTagPresent(..) or lookup(..) to be asked first",
-                            line_of(a));
+        present_already(a);
     return a;
 }
 /// The address of a line for which a directory has an entry.
@@ -217,16 +222,21 @@ class LocatedController : public AbstractController {
     }
     void must_be_ready(const MessageBuffer &b, const char *verb) const {
         if (__builtin_expect(!b.isReady(now_), 0))
-            wrong(std::string(verb) + ": " + b.name + " has no message that is due");
+            not_ready(b, verb);
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void not_ready(const MessageBuffer &b, const char *verb) {
+        wrong(std::string(verb) + ": " + b.name + " has no message that is due");
     }
     using AbstractController::cause;
     /// The message at the head of a port becomes the cause of what follows; an in_port may also start a transition without one.
     void cause(MessageBuffer &b) { b.isReady(now_) ? AbstractController::cause(b) : no_cause(); }
     [[gnu::always_inline]] Tick take(MessageBuffer &b) {
         must_be_ready(b, "dequeue");
-        if (__builtin_expect(retired_ == nullptr || retired_ != cause_, 1))
-            return dequeue(b);
-        also_retired_.push_back(b.pop(now_)); // keep the cause: what the transition sends inherits its history
+        return __builtin_expect(retired_ == nullptr || retired_ != cause_, 1) ? dequeue(b) : take_also(b);
+    }
+    /// Keeps the cause, whose history is inherited by what the transition sends.
+    [[gnu::noinline]] Tick take_also(MessageBuffer &b) {
+        also_retired_.push_back(b.pop(now_));
         return 0;
     }
     void dequeueMemRespQueue() {
@@ -276,7 +286,10 @@ class LocatedController : public AbstractController {
     }
     static void must_not_be_past(std::int64_t latency) {
         if (__builtin_expect(latency < 0, 0))
-            wrong("enqueue: latency " + std::to_string(latency) + ": expected 0 or more cycles");
+            is_past(latency);
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void is_past(std::int64_t latency) {
+        wrong("enqueue: latency " + std::to_string(latency) + ": expected 0 or more cycles");
     }
     /// Whether the message goes into the network, where its destinations have to have buffers.
     bool addressed(const MessageBuffer &b, Message &m) const {
@@ -284,8 +297,11 @@ class LocatedController : public AbstractController {
         m.vnet = b.vnet;
         const bool to_network = b.ingress && b.vnet != 0xff;
         if (__builtin_expect(to_network && m.size_type == MessageSizeType_NUM, 0))
-            wrong("enqueue: the message into " + b.name + " has no MessageSize: expected an assignment of one");
+            lacks_size(b);
         return to_network && m.dest_offset;
+    }
+    [[noreturn, gnu::cold, gnu::noinline]] static void lacks_size(const MessageBuffer &b) {
+        wrong("enqueue: the message into " + b.name + " has no MessageSize: expected an assignment of one");
     }
     void send(MessageBuffer &b, Message *m, std::int64_t latency) {
         must_not_be_past(latency);
