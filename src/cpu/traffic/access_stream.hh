@@ -84,7 +84,7 @@ class AccessStream : public Component {
     unsigned in_flight_ = 0;
     StreamCounts counts_;
     std::vector<Access> log_;
-    std::size_t to_log_ = 0; ///< how many more
+    std::size_t to_log_ = 0; ///< accesses that are still to be logged
 };
 
 } // namespace moscope

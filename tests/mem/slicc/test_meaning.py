@@ -284,6 +284,22 @@ def test_assertions_in_a_row_look_up_once_what_they_are_certain_to_look_up(tmp_p
     assert body.index("TBEs.allocate(a);") < body.index("protocol_assert(cache->isTagPresent(a), ")
 
 
+@pytest.mark.parametrize("between", ["make(a)", "is_valid(cache)"])
+def test_an_assertion_that_changes_something_or_guards_a_handle_ends_the_row(tmp_path: Path, between: str) -> None:
+    has = "cache.isTagPresent(a)"
+    change, _ = new_at_start("bool make(Addr a) { TBEs.allocate(a); return true; }",
+                             f"void mine(Addr a) {{ assert({has}); assert({between}); assert({has}); }}")
+    assert "made" not in cache(tmp_path, change).split("void mine(")[1].split("\n    }\n")[0]
+
+
+def test_a_condition_that_asks_for_more_than_a_message_is_the_in_ports_own(tmp_path: Path) -> None:
+    name, ready = 'in("in_port response_in");', "response_in.isReady(clockEdge())"
+    plain = cache(tmp_path).split("// in_port response_in")[1].split("if (")
+    more = cache(tmp_path / "more", ("cache", ready, f"{ready} && TBEs[0].Pending == 0")).split("// in_port response_in")[1].split("if (")
+    assert name not in plain[0] and name in plain[1]
+    assert name in more[0]
+
+
 def test_a_handle_as_a_parameter_is_a_pointer_also_with_a_reference_sign(tmp_path: Path) -> None:
     """gem5 ignores the sign with a warning, too."""
     change, where = new_at_start("bool known(TBE & tbe, const Entry & e) { return is_valid(tbe) && is_valid(e); }")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tags and order of a cache array's wide sets, apart from the entries, in one or two host lines a set: 16 bits of each
+// Tags and order of a cache array's wide sets, apart from the entries, in a few host lines a set: 16 bits of each
 // way's tag, compared eight at a time, the taken ways in their order, the next one to be replaced first, and how many
-// they are. A byte of the order is the number of a way; what is behind the last taken way has no meaning.
+// they are. A byte of the order is the number of a way; those behind the last taken way have no meaning, except that
+// the last of them may hold the number of taken ways.
 #pragma once
 
 #include <immintrin.h>

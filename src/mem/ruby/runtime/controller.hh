@@ -66,7 +66,7 @@ class AbstractController : public Component {
     ClockCursor clock_;
     ClockCursor::Edge planned_; ///< the edge at which it will probably wake
     Tick now_ = 0;
-    Tick again_ = 0; ///< when to look again at a head that lacks resources, or has come back; 0: none does
+    Tick again_ = kNever; ///< when to look again at a head that lacks resources, or has come back
     static constexpr unsigned kHeads = 8;
     Tick heads_[kHeads];           ///< when the first messages of buffers that in_ports read are due
     Message *cause_ = &no_message; ///< never null, so that recording and sending need no test
@@ -197,7 +197,7 @@ class AbstractController : public Component {
         else
             clock_.advance_to(t);
         now_ = t;
-        again_ = 0;
+        again_ = kNever;
         if (crossing_to_here)
             crossing->grant_arrived(t); // puts the messages that have arrived into their buffers
     }
@@ -232,16 +232,13 @@ class AbstractController : public Component {
             least = std::min(least, static_cast<std::uint64_t>(heads_[i]) - from);
         return static_cast<std::int64_t>(least) < 0 ? kNever : now_ + 1 + static_cast<Tick>(least);
     }
-    void look_again_next_cycle() {
-        if (again_ != now_)
-            again_ = clock_.after(1);
-    }
-    /// Stalled messages have come back to a buffer while the controller runs, which nearly always polls it again. If a
-    /// message is still due at the end, because of `transitions_per_cycle` or a stall, it wakes again in this tick.
+    void look_again_next_cycle() { again_ = std::min(again_, clock_.after(1)); }
+    /// Stalled messages have come back to a buffer while the controller runs. It wakes again in this tick, unless
+    /// rest_until() finds that it has polled the buffer since and no message is due.
     void woken() { again_ = now_; }
     /// No in_port has a message before tick `next`: there is nothing to look at again.
     Tick rest_until(Tick next) {
-        again_ = 0;
+        again_ = kNever;
         return next;
     }
     Tick due(const MessageBuffer &b, Tick soonest) const {
@@ -257,7 +254,7 @@ class AbstractController : public Component {
             soonest = std::min(soonest, crossing->earliest(node));
         if (soonest < next_wake())
             wake_at(clock_.edge_at_or_after(soonest));
-        if (__builtin_expect(again_ != 0, 0))
+        if (__builtin_expect(again_ != kNever, 0))
             schedule_no_later_than(again_);
         retire(nullptr);
     }

@@ -2,8 +2,9 @@
 // Messages to controllers of a chip that wait at a port of its crossbar. The port serves them in the order of
 // their entry. When simulated time has reached a tick, all messages that enter before that tick are known. The port
 // therefore need not arbitrate at each entry. When the receiving controller wakes (at the earliest tick at which a
-// message can arrive), it grants the messages that have arrived; when the router passes a message to the same port, and
-// when statistics are read, all that have entered. Ticks and order are the same as with a grant at each entry.
+// message can arrive), it grants the messages that have arrived. All that have entered are granted when the router
+// passes a message to the same port, when statistics are read, and, if messages have random delays, when the routers
+// wake (Rounds::hold). Ticks and order are the same as with a grant at each entry.
 #pragma once
 
 #include <algorithm>

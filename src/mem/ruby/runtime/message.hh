@@ -41,7 +41,7 @@ struct Message {
     std::uint32_t entry;    ///< order of entry into the network, on its chip
     Tick stamp;             ///< path accounted up to here
     PathTimes path{PathTimes::Unset{}};
-    Tick delay; ///< where messages are delayed at random: how much later it arrives (Jitter::draw)
+    Tick delay; ///< where messages are delayed at random: at least how much later it arrives (Jitter::draw)
 
     Message() {} // NOLINT(cppcoreguidelines-pro-type-member-init): as above
 

@@ -122,7 +122,7 @@ class MessageBuffer {
         queue_.pop();
         note_head();
         *stalling_ |= bit_;
-        stalled_.push_back(stalled); // last: it may call
+        stalled_.push_back(stalled); // last, so that nothing is kept across the call that may make room
     }
     /// Puts the messages stalled for `line` back, before younger ones. True if there were any. The consumer calls this
     /// while it runs.

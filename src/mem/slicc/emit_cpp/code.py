@@ -39,7 +39,8 @@ class Code:
         self.probe = probe
         # Buffers for which the controller keeps the time of the first message, each with its index.
         self.heads = heads or {}
-        # For a protocol from outside: each statement records its place, and operations that can fail are checked (foreign/located.hh).
+        # For a protocol from outside: statements that can fail in the runtime record their place, and operations that can fail are
+        # checked (foreign/located.hh).
         self.located = located and probe is None
         # The files that these statements are in, for the controller's table of files.
         self.files: dict[str, None] = {}

@@ -44,9 +44,9 @@ def in_ports(to: MachineEmitter) -> None:
 
 
 def begins_with_message(port: ast.InPort) -> bool:
-    """Whether an in_port does nothing that can fail, unless a condition holds: nearly always that a message is there."""
+    """Whether an in_port does nothing unless a message is there, and asks for nothing else before."""
     match [s for s in port.body if not isinstance(s, (ast.DebugPrint, ast.Comment))]:
-        case [ast.If(branches=[(_, [_, *_])], otherwise=None) as only]:
+        case [ast.If(branches=[(ast.MethodCall(name="isReady", object=ast.Name(kind="in_port")), [_, *_])], otherwise=None) as only]:
             return not records_place(only)
     return False
 

@@ -164,8 +164,7 @@ class MachineEmitter(HookCalls):
                     out(f"{p.name}.name = this->name() + {quoted('.' + p.name)};")
             for p in counted_buffers(m):
                 out(f"{p.name}.capacity = 1u << 30; // the network counts the messages of buffers with a bound")
-            for port in m.in_ports:
-                buffer = port.buffer
+            for buffer in {self.code().buffer(port.buffer): port.buffer for port in m.in_ports}.values():
                 if isinstance(buffer.decl, ast.Param) and buffer.decl.is_buffer:
                     head = self.heads().get(buffer.name)
                     out(f"reads({buffer.name});" if head is None else f"reads({buffer.name}, {head});")

@@ -28,7 +28,7 @@ LAST_LINE = (1 << 20) - 1
 
 def place(node: ast.Node, files: dict[str, None] | None = None, what: str = "") -> str:
     """The place of a node: as a C++ statement, which adds the file to `files`, or as a comment for errors of the C++ compiler.
-    With `what`, the statement also names the action or in_port that begins there."""
+    With `what` (in models), the statement also names the action or in_port that begins there."""
     name = node.loc.file_name
     if files is not None:
         files[name] = None
@@ -39,7 +39,7 @@ def records_place(s: ast.Stmt) -> bool:
     """Whether a statement, apart from nested statements, records its place."""
     match s:
         case ast.Enqueue() | ast.Peek():
-            return False  # the first records it before it sends, the second where it fails
+            return False  # the first records it before it sends, the second where it gives up
         case ast.If() | ast.Return() | ast.LocalVar() | ast.Assign() | ast.ExprStmt() | ast.SetEntry() | ast.SetTbe() | ast.Assert():
             return any(can_fail(e) for e in child_exprs(s))
     return True

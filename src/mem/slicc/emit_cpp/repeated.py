@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from .. import ast
 from ..ast.walk import child_exprs
+from ..hits import looks_only
 
 Key = tuple[str, ...]
 
@@ -25,11 +26,14 @@ def key(e: ast.Expr) -> Key | None:
 
 
 def assertions(statements: list[ast.Stmt], begin: int) -> list[ast.Assert]:
-    """The assertions in a row that begin with statement number `begin`."""
+    """The assertions in a row that begin with statement number `begin`. One that changes something, or guards those behind it
+    against a null handle, ends the row."""
     found: list[ast.Assert] = []
     for s in statements[begin:]:
         if isinstance(s, ast.Assert):
             found.append(s)
+            if not all(looks_only(e) and not isinstance(e, ast.IsValid) for e in ast.walk_expr(s.condition)):
+                break
         elif not isinstance(s, (ast.DebugPrint, ast.Comment)):
             break
     return found

@@ -166,7 +166,7 @@ class LocatedController : public AbstractController {
     using AbstractController::AbstractController;
 
   protected:
-    // Where the protocol is at work, as numbers, because every statement sets them.
+    // Where the protocol is at work, as numbers, because many statements set them.
     const char *const *whats_ = nullptr, *const *files_ = nullptr; ///< their names
     static constexpr std::uint32_t place_number(std::uint32_t file, std::uint32_t line) {
         return file << kBitsOfLine | line;
@@ -266,8 +266,10 @@ class LocatedController : public AbstractController {
     template <class T> T &head_for(MessageBuffer &b, std::uint32_t where) {
         if (__builtin_expect(!b.isReady(now_), 0))
             cannot_peek(b, where);
-        if (b.peek()->type != T::kType)
+        if (b.peek()->type != T::kType) {
+            set_place(where); // for taken_by_one()
             throw OfAnotherType{};
+        }
         return *static_cast<T *>(b.peek());
     }
     /// Called after all in_ports of a buffer (`ports`) were polled; `left` of them do not take its first message's
