@@ -288,8 +288,9 @@ def test_assertions_in_a_row_look_up_once_what_they_are_certain_to_look_up(tmp_p
 def test_an_assertion_that_changes_something_or_guards_a_handle_ends_the_row(tmp_path: Path, between: str) -> None:
     has = "cache.isTagPresent(a)"
     change, _ = new_at_start("bool make(Addr a) { TBEs.allocate(a); return true; }",
-                             f"void mine(Addr a) {{ assert({has}); assert({between}); assert({has}); }}")
-    assert "made" not in cache(tmp_path, change).split("void mine(")[1].split("\n    }\n")[0]
+                             f"void mine(Addr a) {{ assert({has}); assert({has}); assert({between}); assert({has}); }}")
+    body = cache(tmp_path, change).split("void mine(")[1].split("\n    }\n")[0]
+    assert body.count("protocol_assert(made1_, ") == 2 and body.count("protocol_assert(cache->isTagPresent(a), ") == 1
 
 
 def test_a_condition_that_asks_for_more_than_a_message_is_the_in_ports_own(tmp_path: Path) -> None:

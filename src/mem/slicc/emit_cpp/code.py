@@ -249,12 +249,16 @@ class Code:
 
     def block(self, statements: list[ast.Stmt]) -> None:
         around = self.statement
+        row: list[ast.Assert] = []  # assertions that share look-ups, from the next one on
         for i, s in enumerate(statements):
             self.statement = s
-            if self.located and isinstance(s, ast.Assert) and not self.made:
-                self.make_once(repeated(assertions(statements, i)))
+            if self.located and isinstance(s, ast.Assert):
+                if not row:
+                    self.made, row = {}, assertions(statements, i)
+                    self.make_once(repeated(row))
+                row = row[1:]
             elif not isinstance(s, (ast.Assert, ast.DebugPrint, ast.Comment)):
-                self.made = {}
+                self.made, row = {}, []
             if self.probe is not None and not isinstance(s, (ast.If, ast.Trigger)) and not probe_executes(s, self.probe):
                 # A statement with an effect ends the probe: the request goes through the queue.
                 self.out("return nullptr;")
