@@ -31,7 +31,9 @@ _COMPILE = {
 # A controller is one class of many small functions, each called from many transitions. The compiler's usual limits on the
 # growth of a source and of a function leave calls in all of them.
 _INLINE = ["--param=inline-unit-growth=500", "--param=large-function-growth=800", "--param=max-inline-insns-single=300",
-           "--param=max-inline-insns-auto=120"]
+           "--param=max-inline-insns-auto=120",
+           # Otherwise a function with a `catch` needs a register for the frame pointer, because its calls move the stack pointer.
+           "-maccumulate-outgoing-args"]
 _LINK = {"opt": [], "debug": [], "asan": _SANITIZE}
 
 # Overrides the variant's flags for a library that is used once or twice; the compilation takes half as long as with -O3.

@@ -50,6 +50,24 @@ def test_a_machine_whose_triggers_show_their_events_has_no_dispatch_over_all_eve
     assert "doTransition" not in generated(tmp_path)
 
 
+def transitions_by_event(text: str) -> tuple[dict[str, int], dict[str, int]]:
+    """How many transitions the functions of events have: those that are inlined, and the others."""
+    start = re.compile(r"^    (\[\[gnu::always_inline\]\] )?Result on_(\w+)\(", re.MULTILINE)
+    starts = list(start.finditer(text))
+    counts = {m: text.count("++transition_counts_[", m.end(), next_) for m, next_ in
+              zip(starts, [*(m.start() for m in starts[1:]), len(text)], strict=True)}
+    return ({m[2]: n for m, n in counts.items() if m[1]}, {m[2]: n for m, n in counts.items() if not m[1]})
+
+
+@pytest.mark.parametrize("room, some, all_", [(0, False, False), (1500, True, False), (30_000, True, True)])
+def test_the_smallest_events_are_inlined_as_many_as_there_is_room_for(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, some: bool, all_: bool) -> None:
+    monkeypatch.setattr("slicc.emit_cpp.inlining._ROOM", room)
+    inlined, called = transitions_by_event(generated(tmp_path))
+    assert bool(inlined) == some and bool(called) != all_
+    assert max(inlined.values(), default=0) <= min(called.values(), default=100)
+
+
 @pytest.mark.parametrize("statements", [
     ADD + ADD,
     "if (address == address) { " + ADD + " }",

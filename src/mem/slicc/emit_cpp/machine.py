@@ -2,8 +2,6 @@
 """One controller class per machine: parameters, polling of in_ports, a flat transition table, actions."""
 from __future__ import annotations
 
-from collections import Counter
-
 from .. import ast
 from ..errors import Diagnostics
 from ..events import triggers
@@ -13,6 +11,7 @@ from ..supported import COUNTED, TYPES
 from .code import Code
 from .hooks import HookCalls
 from .in_ports import in_ports
+from .inlining import Inlining
 from .latencies import is_unsolicited, shortest_latency
 from .places import place
 from .traits import counted_buffers, needs_no_message, queues_memory, stalls_end_unseen
@@ -22,10 +21,6 @@ from .writer import Writer, c_field, c_type, initial, prototype, quoted
 CACHE, DIRECTORY, SEQUENCER, DMA = "CacheMemory", "DirectoryMemory", "Sequencer", "DMASequencer"
 #: Members that every controller has from its base class, whatever the protocol declares.
 BASE_MEMBERS = {"version", "machineID", "clusterID", "recycle_latency", "number_of_TBEs", "transitions_per_cycle"}
-
-#: Functions with at most this many callers are inlined: event functions by their triggers (in protocols from outside, which are
-#: compiled while the user waits, and in the project's own), actions by their transitions.
-INLINED_TRIGGERS_FOREIGN, INLINED_TRIGGERS, INLINED_USES = 2, 4, 6
 
 #: At most AbstractController::kHeads.
 KEPT_HEADS = 8
@@ -52,9 +47,9 @@ class MachineEmitter(HookCalls):
         self.files: dict[str, None] = {}
         self.whats: dict[str, None] = {}
         self.hit_states = {h.transition.state.name for h in analyse_hits(machine).hits}
-        # How often each action appears in the code of transitions; transitions that are alike share their code.
+        # Transitions of an event that are alike share their code.
         different = {(t.event.name, self.effect(t)): t for t in machine.transitions}
-        self.action_uses = Counter(action.name for t in different.values() for action in t.actions)
+        self.inlining = Inlining(machine, different.values(), self.triggers, program.foreign)
 
     def code(self, probe: ast.InPort | None = None) -> Code:
         code = Code(self.out, self.diagnostics, probe, self.heads(), self.program.foreign, self.program.foreign)
@@ -117,7 +112,7 @@ class MachineEmitter(HookCalls):
         statements = list(ast.walk_statements(action.body))
         entry = "&" if any(isinstance(s, ast.SetEntry) for s in statements) else ""
         tbe = "&" if any(isinstance(s, ast.SetTbe) for s in statements) else ""
-        inlined = "[[gnu::always_inline]] " if self.action_uses[action.name] <= INLINED_USES else ""
+        inlined = "[[gnu::always_inline]] " if self.inlining.inlines(action) else ""
         return (f"{inlined}void {own_action(action.name)}([[maybe_unused]] Entry_ *{entry}cache_entry, [[maybe_unused]] Tbe_ *{tbe}tbe, "
                 "[[maybe_unused]] Addr address)")
 
@@ -364,8 +359,7 @@ class MachineEmitter(HookCalls):
         for t in self.machine.transitions:
             if t.event is event:
                 alike.setdefault(self.effect(t), []).append(t)
-        most = INLINED_TRIGGERS_FOREIGN if self.program.foreign else INLINED_TRIGGERS
-        inlined = "[[gnu::always_inline]] " if self.triggers is not None and self.triggers[event.name] <= most else ""
+        inlined = "[[gnu::always_inline]] " if event.name in self.inlining.events else ""
         with out.block(f"{inlined}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"[[maybe_unused]] {state} next = state;")
