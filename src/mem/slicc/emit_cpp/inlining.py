@@ -5,7 +5,7 @@ exceed 2^26 (`lra_simple_p` in GCC's ira.cc), the controller's own address is re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from .. import ast
 
@@ -18,7 +18,7 @@ _MOST_USES = 6
 #: to the code of MOESI_HTAssist and of a larger protocol; 83 event functions differ from the estimate by 12 % on average.
 _TRANSITION, _ACTION, _STATEMENT, _CALL = 40, 60, 15, 10
 _FREE = (ast.Comment, ast.DebugPrint, ast.Return, ast.Peek)
-#: Functions that are called by functions that are called by functions are seldom inlined.
+#: Calls within this many others are followed; deeper ones are seldom inlined.
 _MAX_DEPTH = 3
 
 
@@ -35,30 +35,38 @@ def _size(block: list[ast.Stmt], depth: int = 0) -> int:
     return total
 
 
-class Inlining:
-    """`transitions`: those of the machine that have code of their own. `triggers`: how many triggers each event has; None if events
-    are dispatched at run time."""
+def _size_of_functions(machine: ast.Machine, *names: str) -> int:
+    return sum(_size(f.body) for f in machine.functions if f.name in names and f.body is not None)
 
-    def __init__(self, machine: ast.Machine, transitions: Iterable[ast.Transition], triggers: Counter[str] | None, foreign: bool) -> None:
-        self.transitions = list(transitions)
-        self.uses = Counter(action.name for t in self.transitions for action in t.actions)
-        self.around = _TRANSITION + sum(_size(f.body) for f in machine.functions
-                                        if f.name in ("setState", "setAccessPermission") and f.body is not None)
-        self.first = _TRANSITION + sum(_size(f.body) for f in machine.functions if f.name == "getState" and f.body is not None)
-        self.room = _ROOM_WITH_CHECKS if foreign else _ROOM
-        self.events = frozenset(self._events(machine, triggers)) if triggers is not None else frozenset[str]()
+
+class Inlining:
+    """The choice for one machine. `transitions`: those that have code of their own. `triggers`: how many triggers each event has; None
+    if events are dispatched at run time. `foreign`: the protocol is from outside the project."""
+
+    def __init__(self, machine: ast.Machine, transitions: Collection[ast.Transition], triggers: Counter[str] | None, foreign: bool) -> None:
+        self.uses = Counter(action.name for t in transitions for action in t.actions)
+        self.inlined: frozenset[str] | None = None
+        if triggers is not None:
+            room = _ROOM_WITH_CHECKS if foreign else _ROOM
+            self.inlined = frozenset(self._smallest_events(machine, transitions, triggers, room))
+
+    def event_attribute(self, event: ast.Event) -> str:
+        """The C++ attribute of an event's function; empty where the compiler may choose."""
+        return "" if self.inlined is None else "[[gnu::always_inline]] " if event.name in self.inlined else "[[gnu::noinline]] "
 
     def inlines(self, action: ast.Action) -> bool:
         return self.uses[action.name] <= _MOST_USES
 
-    def _events(self, machine: ast.Machine, triggers: Counter[str]) -> Iterable[str]:
-        """The events whose functions are inlined: the smallest, as many as there is room for."""
-        sizes = {event.name: self.first for event in machine.events}
-        for t in self.transitions:
-            sizes[t.event.name] += self.around + sum(_size(a.body) if self.inlines(a) else _ACTION for a in t.actions)
-        left = self.room - sum(_size(port.body) for port in machine.in_ports)
+    def _smallest_events(self, machine: ast.Machine, transitions: Iterable[ast.Transition], triggers: Counter[str],
+                         room: int) -> Iterator[str]:
+        """The events with the smallest functions, as many as there is room for."""
+        per_transition = _TRANSITION + _size_of_functions(machine, "setState", "setAccessPermission")
+        sizes = dict.fromkeys((event.name for event in machine.events), _TRANSITION + _size_of_functions(machine, "getState"))
+        for t in transitions:
+            sizes[t.event.name] += per_transition + sum(_size(a.body) if self.inlines(a) else _ACTION for a in t.actions)
+        room -= sum(_size(port.body) for port in machine.in_ports)
         for size, name in sorted((size * triggers[name], name) for name, size in sizes.items()):
-            left -= size
-            if left < 0:
+            room -= size
+            if room < 0:
                 return
             yield name

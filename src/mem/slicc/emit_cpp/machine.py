@@ -359,8 +359,7 @@ class MachineEmitter(HookCalls):
         for t in self.machine.transitions:
             if t.event is event:
                 alike.setdefault(self.effect(t), []).append(t)
-        inlined = "[[gnu::always_inline]] " if event.name in self.inlining.events else ""
-        with out.block(f"{inlined}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
+        with out.block(f"{self.inlining.event_attribute(event)}Result on_{event.name}(Entry_ *cache_entry, Tbe_ *tbe, Addr address)"):
             out(f"const {state} state = getState({self.state_call()});")
             out(f"[[maybe_unused]] {state} next = state;")
             out("in_state_ = state;")
