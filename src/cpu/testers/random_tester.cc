@@ -104,14 +104,13 @@ class RandomTester::Issuer : public Component {
     }
 
     bool using_location(unsigned location, bool any_of_line) const {
-        for (unsigned i = 0; i < kMostInFlight; ++i)
-            if (all_idle_ & ~idle_ & (1u << i)) {
-                const Op &o = ops_[i];
-                if (o.location == location)
-                    return true;
-                if ((any_of_line || o.whole_line) && o.line == t_.ref_.at(location).line)
-                    return true;
-            }
+        for (unsigned busy = all_idle_ & ~idle_; busy; busy &= busy - 1) {
+            const Op &o = ops_[static_cast<unsigned>(__builtin_ctz(busy))];
+            if (o.location == location)
+                return true;
+            if ((any_of_line || o.whole_line) && o.line == t_.ref_.at(location).line)
+                return true;
+        }
         return false;
     }
 
