@@ -49,9 +49,8 @@ class RandomTester::Issuer : public Component {
     }
     Tick oldest() const {
         Tick t = kNever;
-        for (unsigned i = 0; i < kMostInFlight; ++i)
-            if (all_idle_ & ~idle_ & (1u << i))
-                t = std::min(t, ops_[i].access.issued);
+        for (unsigned left = in_flight(); left; left &= left - 1)
+            t = std::min(t, lowest(left).access.issued);
         return t;
     }
 
@@ -65,6 +64,10 @@ class RandomTester::Issuer : public Component {
         std::uint64_t value = 0; ///< written or found
         alignas(8) std::array<std::byte, kLineBytes> bytes;
     };
+
+    /// The accesses in flight: a bit for each of ops_.
+    unsigned in_flight() const { return all_idle_ & ~idle_; }
+    const Op &lowest(unsigned bits) const { return ops_[static_cast<unsigned>(__builtin_ctz(bits))]; }
 
     unsigned pause() {
         return static_cast<unsigned>(rng_.below(device_ ? t_.p_.device_gap_cycles + 1 : t_.p_.think_cycles + 1));
@@ -104,8 +107,8 @@ class RandomTester::Issuer : public Component {
     }
 
     bool using_location(unsigned location, bool any_of_line) const {
-        for (unsigned busy = all_idle_ & ~idle_; busy; busy &= busy - 1) {
-            const Op &o = ops_[static_cast<unsigned>(__builtin_ctz(busy))];
+        for (unsigned left = in_flight(); left; left &= left - 1) {
+            const Op &o = lowest(left);
             if (o.location == location)
                 return true;
             if ((any_of_line || o.whole_line) && o.line == t_.ref_.at(location).line)
