@@ -87,6 +87,7 @@ class Attribution final : public x86::TransactionObserver {
     void log_to(const std::string &path);
     bool logs() const { return log_ != nullptr; }
 
+    /// Null: takes no samples.
     void sample_stacks(std::unique_ptr<StackSamples> stacks) { stacks_ = std::move(stacks); }
     /// Packed samples (attribution/stack_samples.hh); empty if stacks are not sampled.
     std::string stacks() const { return stacks_ ? stacks_->packed() : std::string{}; }

@@ -26,9 +26,7 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <unordered_set>
 #include <vector>
 
@@ -37,6 +35,7 @@
 #include "attribution/transaction_counts.hh"
 #include "attribution/transaction_log.hh"
 #include "base/chunks.hh"
+#include "base/zeroed_array.hh"
 #include "cpu/x86/timed/timed_core.hh"
 
 namespace moscope {
@@ -48,18 +47,11 @@ class alignas(64) AttributionPart {
     /// The pages of all parts, by page number; null: nothing has happened there. Unused entries take no host memory.
     class Pages {
       public:
-        explicit Pages(std::uint64_t dram_bytes)
-            : of_(static_cast<Page **>(std::calloc(((dram_bytes >> 21) + 1) << 9, sizeof(void *)))) {
-            if (!of_)
-                throw std::bad_alloc();
-        }
+        explicit Pages(std::uint64_t dram_bytes) : of_(((dram_bytes >> 21) + 1) << 9) {}
         Page *&of(Addr dram) { return of_[dram >> 12]; }
 
       private:
-        struct Free {
-            void operator()(Page **p) const { std::free(p); }
-        };
-        std::unique_ptr<Page *[], Free> of_;
+        ZeroedArray<Page *> of_;
     };
 
     AttributionPart(const std::vector<unsigned> &chip_of_core, Pages &pages);

@@ -33,6 +33,7 @@ class Detailed {
 
     const Attribution &attribution() const { return attribution_; }
     void keep_attribution() { attribution_.keep(); }
+    void stop_stacks() { attribution_.sample_stacks(nullptr); }
     /// From here on, each miss takes a snapshot of what the guest's kernel says about the line's page.
     void watch_pages(const PageFormat &format) {
         attribution_.watch(std::make_unique<PageWatch>(board_.phys, *board_.cores[0], format));

@@ -283,6 +283,11 @@ std::string FullSystem::stacks() const {
     return impl_->detailed ? impl_->detailed->attribution().stacks() : std::string{};
 }
 
+void FullSystem::stop_stacks() {
+    if (impl_->detailed)
+        impl_->detailed->stop_stacks();
+}
+
 std::string FullSystem::loads() const {
     return impl_->detailed ? impl_->detailed->attribution().loads() : std::string{};
 }

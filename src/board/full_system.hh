@@ -67,6 +67,8 @@ class FullSystem {
     std::string episodes() const;
     /// Samples of the stacks of waiting cores (attribution/stack_samples.hh); empty if they are not taken.
     std::string stacks() const;
+    /// Takes no more samples, and forgets those taken.
+    void stop_stacks();
     /// LoadRows (attribution/loads_in_flight.hh); empty for cores that do not overlap their misses.
     std::string loads() const;
     /// As step, but until the simulated time `until` at the latest (state "time"); functional mode stops about a

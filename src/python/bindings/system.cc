@@ -170,6 +170,7 @@ void bind_results(nb::class_<FullSystem> &system) {
         .def(
             "stacks", [](const FullSystem &s) { return bytes_of(s.stacks()); },
             "Packed samples of the stacks of waiting cores (attribution/stack_samples.hh).")
+        .def("stop_stacks", &FullSystem::stop_stacks, "Takes no more of these samples, and forgets those taken.")
         .def(
             "loads", [](const FullSystem &s) { return bytes_of(s.loads()); },
             "LoadRows of cores that overlap their misses (attribution/loads_in_flight.hh).")

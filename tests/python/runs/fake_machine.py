@@ -106,6 +106,8 @@ class FakeSystem:
     def record_epochs(self) -> None:
         pass
 
+    stop_stacks = record_epochs
+
     def epoch_record(self) -> bytes:
         return b""
 

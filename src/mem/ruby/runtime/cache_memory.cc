@@ -33,7 +33,7 @@ CacheMemory::CacheMemory(CacheGeometry g, const EventQueue &queue, std::uint64_t
     state_.words.assign(std::size_t{g_.sets} * policy_.words_per_set, 0);
     state_.rng = Rng(seed);
     if (!listed_) {
-        stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
+        stamps_ = ZeroedArray<Tick>(std::size_t{g_.sets} * g_.ways);
         state_.stamps = stamp_base_ = stamps_.data();
     }
     if (!policy_.victim)
@@ -126,7 +126,7 @@ unsigned CacheMemory::victim_otherwise(unsigned set) const {
 /// Makes stamps in the order of the list of ways; all later stamps are greater.
 void CacheMemory::begin_stamps() {
     choice_ = Choice::otherwise;
-    stamps_.assign(std::size_t{g_.sets} * g_.ways, 0);
+    stamps_ = ZeroedArray<Tick>(std::size_t{g_.sets} * g_.ways);
     state_.stamps = stamp_base_ = stamps_.data();
     for (unsigned set = 0; set < g_.sets; ++set) {
         Tick before_all = -static_cast<Tick>(g_.ways);

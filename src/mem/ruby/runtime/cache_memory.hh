@@ -15,6 +15,7 @@
 #include "base/error.hh"
 #include "base/rng.hh"
 #include "base/types.hh"
+#include "base/zeroed_array.hh"
 #include "mem/ruby/runtime/cache_entry.hh"
 #include "mem/ruby/runtime/cache_set.hh"
 #include "mem/ruby/runtime/replacement/replacement_policy.hh"
@@ -250,7 +251,7 @@ class CacheMemory {
     bool listed_ = false; ///< the heads' order is that of replacement, unless there are stamps
     /// The victim of a full set: the first of the list, the one of two ways with the older stamp, or what else decides.
     enum class Choice : std::uint8_t { first, older_of_two, otherwise } choice_ = Choice::otherwise;
-    std::vector<Tick> stamps_;   ///< by slot, if they keep the order
+    ZeroedArray<Tick> stamps_;   ///< by slot, if they keep the order
     Tick *stamp_base_ = nullptr; ///< the first of them
     ReplacementState state_;
     Tick scratch_ = 0;

@@ -294,6 +294,7 @@ def detailed(guest: Guest, point: Point, log: Path | None = None,
         system.keep_attribution()
         before = now.at(windows.host_time())
     windows.check_counted(measured, point.window)
+    system.stop_stacks()  # `recorded` has them
     if log:
         os.truncate(log, logged)
     if folder:
