@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from moscope import paths
@@ -75,8 +75,7 @@ def unbuilt(spec: Spec) -> Unbuilt | None:
 
 
 def with_version(planned: Planned) -> Planned:
-    planned.identity["moscope"] = VERSION
-    return planned
+    return replace(planned, identity={**planned.identity, "moscope": VERSION})
 
 
 def shown(spec: Spec, params: Params) -> str:

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ class Planned:
     threads: int = 1
     boot: str | None = None
 
-    @property
+    @cached_property  # a sweep asks for it at each look at its results
     def digest(self) -> str:
         text = json.dumps(self.identity, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
