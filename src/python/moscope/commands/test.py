@@ -16,6 +16,7 @@ from moscope.errors import BuildFailed, SimulatorBug, UserError
 
 # pytest's exit code for a selection that holds no test.
 NOTHING_SELECTED = 5
+EXPECTED = "expected a file, a folder, part of a name, or such parts with `and`, `or`, `not` between them"
 # Programs that only tests call, and the Debian packages that hold them.
 PROGRAMS = {"clang-format": "clang-format", "clang-tidy": "clang-tidy", "ctags": "universal-ctags"}
 
@@ -56,11 +57,16 @@ def test(shared: Shared,
     missing = [word for word in wanted if not _path(word).exists()]
     if missing and len(wanted) > 1:
         raise UserError(f'moscope test: "{missing[0]}": no such file or folder: expected files and folders, or one part of a name')
+    if missing:
+        _check_expression(missing[0])
+    # Hundreds of tests run commands. With this variable, Python would compile their modules each time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     _build(shared, ["unit_tests"] if missing else programs([_path(word) for word in wanted]))
     arguments = ["-q"] if shared.quiet else []
     arguments += ["--long"] if long else []
-    jobs = jobs or (1 if missing else os.cpu_count() or 1)  # the workers do not pass on what is wrong with an expression
-    arguments += ["-n", str(jobs)] if jobs > 1 else []
+    jobs = jobs or (1 if missing else os.cpu_count() or 1)  # a part of a name selects few tests
+    # Neighbouring tests stay on one worker, which shares their fixtures, until the other has nothing left to do.
+    arguments += ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
     arguments += ["tests", "-k", missing[0]] if missing else wanted
     tally = Tally()
     code = int(pytest.main(arguments, plugins=[tally]))
@@ -70,8 +76,7 @@ def test(shared: Shared,
     if code == int(pytest.ExitCode.INTERRUPTED) and not tally.count("failed"):
         raise KeyboardInterrupt
     if code == int(pytest.ExitCode.USAGE_ERROR) and select:
-        raise UserError(f'moscope test: "{said}" selects no tests (see above): expected a file, a folder, part of a name, or such parts '
-                        "with `and`, `or`, `not` between them")
+        raise UserError(f'moscope test: "{said}" selects no tests (see above): {EXPECTED}')
     if code in (int(pytest.ExitCode.USAGE_ERROR), int(pytest.ExitCode.INTERNAL_ERROR)):
         raise SimulatorBug("pytest could not run the tests, see above")
     passed, failed, skipped = (tally.count(o) for o in ("passed", "failed", "skipped"))
@@ -79,6 +84,16 @@ def test(shared: Shared,
     if not shared.json:
         print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return errors.OK if code == 0 else errors.FOUND
+
+
+def _check_expression(words: str) -> None:
+    """Raises UserError if pytest could not read `words` as parts of names. Building and collecting the tests first would take long."""
+    from _pytest.mark.expression import Expression
+
+    try:
+        Expression.compile(words)
+    except SyntaxError as error:
+        raise UserError(f'moscope test: "{words}" selects no tests (as an expression: {error.msg}): {EXPECTED}') from error
 
 
 def _path(word: str) -> Path:
