@@ -29,7 +29,7 @@ MOST_SECONDS = 120
 SHRUNK = ("msi-lost-ack", "msi-wrong-next-state", "msi-stale-data", "msi-kept-copy", "msi-missing-sharer", "msi-forgotten-unblock",
           "lost-ack", "wrong-next-state", "missing-invalidate", "upgrade-without-invalidation", "missing-filter-update",
           "forgotten-unblock", "silent-dirty-line")
-SHORT = ("msi-kept-copy", "forgotten-unblock")
+SHORT = ("msi-kept-copy",)
 
 
 @pytest.mark.parametrize("mutation", [pytest.param(m, id=m.name, marks=[] if m.name in SHORT else [pytest.mark.long]) for m in ALL])

@@ -94,7 +94,8 @@ def test_a_protocol_of_the_users_own_runs_on_a_machine_by_its_path(moscope: Any,
 
 
 def test_a_check_that_a_protocol_error_ends_says_what_was_reached_until_then(moscope: Any, handover: BuiltProtocol, tmp_path: Path) -> None:
-    got = moscope("protocol", "check", str(HANDOVER), "--cores", str(CORES), "--homes", "8", "--json", "--out", "kept", timeout=600)
+    got = moscope("protocol", "check", str(HANDOVER), "--cores", str(CORES), "--homes", "8", "--shrink", "0", "--json", "--out", "kept",
+                  timeout=600)
     assert got.returncode == ProtocolError.exit_code, got.stderr
     document = json.loads(got.stdout)
     jsonio.validate(document)

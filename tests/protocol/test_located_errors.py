@@ -126,11 +126,10 @@ def test_a_mistake_in_the_protocols_own_header_is_an_error_of_the_user_at_its_li
             protocol_check.random_test(subject.leave_out(subject.default_left_out()), 1000, 1)
 
 
-@pytest.mark.parametrize("name", ["My-MSI", "Other"])
-def test_a_protocols_name_may_have_dashes_and_differ_from_its_file(tmp_path: Path, moscope: Callable[..., Any], name: str) -> None:
+def test_a_protocols_name_may_have_dashes_and_differ_from_its_file(tmp_path: Path, moscope: Callable[..., Any]) -> None:
     protocol, _ = copy(tmp_path, ACTION, "")
     text = protocol.read_text(encoding="utf-8")
-    protocol.write_text(text.replace('protocol "MSI";', f'protocol "{name}";'), encoding="utf-8")
+    protocol.write_text(text.replace('protocol "MSI";', 'protocol "My-MSI";'), encoding="utf-8")
     got = moscope("protocol", "check", str(protocol), "--cores", "2", "--ops", "1000", "--shrink", "0")
     assert got.returncode == 0 and "no violation" in got.stdout, got.stderr
     got = moscope("protocol", "verify", str(protocol), "--shrink", "0")

@@ -18,7 +18,7 @@ fixed.script = "c0 ld A@n1; c2 st A@n1"
 fixed.machine = "small"
 axes.seed = [{seeds}]
 """
-SEEDS = 320  # a point takes some 10 ms
+SEEDS = 100  # a point takes some 10 ms
 
 
 def start(folder: Path) -> "subprocess.Popen[bytes]":
