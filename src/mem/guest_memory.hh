@@ -6,36 +6,39 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 
 #include <sys/mman.h>
 
 #include "base/error.hh"
+#include "base/zeroed_array.hh"
 
 namespace moscope {
 
 class GuestMemory {
   public:
-    explicit GuestMemory(std::uint64_t bytes) : bytes_(bytes) {
-        void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED)
-            throw UserError("memory: the host cannot reserve " + std::to_string(bytes >> 20) +
-                            " MiB of addresses: expected less memory per node");
-        base_ = static_cast<std::byte *>(p);
-        madvise(base_, bytes, MADV_NOHUGEPAGE); // fails where the host has none
+    explicit GuestMemory(std::uint64_t bytes) : memory_(reserved(bytes)), bytes_(bytes) {
+        madvise(base(), bytes, MADV_NOHUGEPAGE); // fails where the host has none
     }
-    ~GuestMemory() { munmap(base_, bytes_); }
-    GuestMemory(const GuestMemory &) = delete;
-    GuestMemory &operator=(const GuestMemory &) = delete;
 
     /// All zero again; the host gets its pages back.
-    void clear() { madvise(base_, bytes_, MADV_DONTNEED); }
+    void clear() { madvise(base(), bytes_, MADV_DONTNEED); }
 
-    std::byte *base() const { return base_; }
+    std::byte *base() const { return memory_.data(); }
     std::uint64_t bytes() const { return bytes_; }
 
   private:
-    std::byte *base_ = nullptr;
+    static ZeroedArray<std::byte> reserved(std::uint64_t bytes) {
+        try {
+            return ZeroedArray<std::byte>(bytes);
+        } catch (const std::bad_alloc &) {
+            throw UserError("memory: the host cannot reserve " + std::to_string(bytes >> 20) +
+                            " MiB of addresses: expected less memory per node");
+        }
+    }
+
+    ZeroedArray<std::byte> memory_;
     std::uint64_t bytes_;
 };
 
